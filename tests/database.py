@@ -50,7 +50,7 @@ def runtime_role() -> tuple[str, str]:
 @contextmanager
 def walled(role: str | None = None) -> Iterator[None]:
     """This connection tells the server the tenancy of its statements, as those of web and worker with row security."""
-    with _sending(SentTenancy(role or runtime_role()[0])):
+    with _sending(SentTenancy(role or runtime_role()[0], on_nodes=connection.settings_dict["DISTRIBUTED"])):
         yield
 
 

@@ -6,6 +6,7 @@ Django's models keep `id` as their primary key and single columns as references.
 index of a distributed table names its tenant, and so does each reference.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -82,6 +83,32 @@ _PLACED = """
     SELECT logicalrelid::regclass::text FROM pg_dist_partition WHERE partmethod = 'h' OR repmodel = 't' ORDER BY 1
 """
 DISTRIBUTED = Placement.DISTRIBUTED
+# In the SQL of migrations: keys by one column or with the tenant, and the unique ones that the latter refer to.
+_KEY = re.compile(
+    r"ALTER TABLE (\w+) ADD CONSTRAINT (\w+)\s+(FOREIGN KEY \(([\w, ]+)\)\s+REFERENCES (\w+) \(([\w, ]+)\)([^;]*))"
+)
+# How a column is stored, and what the planner samples of it.
+_STORED = re.compile(r"ALTER TABLE (\w+)\s+ALTER COLUMN \w+ SET (?:STATISTICS|STORAGE)[^;]*;?")
+_UNIQUE_ID = re.compile(r"ALTER TABLE (\w+) ADD CONSTRAINT \w+ UNIQUE \(tenant_id, id\);")
+_NOTED = "SET citus.enable_ddl_propagation TO off; {}; SET citus.enable_ddl_propagation TO on;"
+# Of tables with columns that are not stored, or sampled, as others of their type.
+_STORAGE = """
+    SELECT a.attrelid::regclass::text, string_agg(
+        format('ALTER COLUMN %%1$I SET STATISTICS %%2$s, ALTER COLUMN %%1$I SET STORAGE %%3$s', a.attname,
+            coalesce(a.attstattarget, -1),
+            CASE a.attstorage WHEN 'p' THEN 'PLAIN' WHEN 'e' THEN 'EXTERNAL' WHEN 'm' THEN 'MAIN' ELSE 'EXTENDED' END
+        ), ', ')
+    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+    WHERE a.attrelid::regclass::text = ANY (%s) AND a.attnum > 0 AND NOT a.attisdropped
+        AND (a.attstattarget >= 0 OR a.attstorage <> t.typstorage)
+    GROUP BY 1
+"""
+_NUMBERED = """
+    SELECT c.relname, a.attname, pg_get_serial_sequence(quote_ident(c.relname), a.attname)
+    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relname = ANY (%s) AND a.attnum > 0 AND NOT a.attisdropped
+        AND pg_get_serial_sequence(quote_ident(c.relname), a.attname) IS NOT NULL
+"""
 SET_NULL = """
 CREATE TRIGGER {name} AFTER DELETE ON {target} REFERENCING OLD TABLE AS gone FOR EACH STATEMENT
     EXECUTE FUNCTION memories_set_null('{table}', '{column}')
@@ -117,11 +144,57 @@ class _CatalogReference:
         return f"ALTER TABLE {self.table} ADD CONSTRAINT {self.name} {self.definition}"
 
 
-@transaction.atomic
 def distribute() -> dict[Placement, int]:
     """Place the tables that are not placed yet; how many there are of each kind. Errors: CommandError."""
     if not _has_citus():
         raise CommandError("The database has no extension citus: make the cluster first (docs/distributed.md).")
+    with transaction.atomic():
+        was_distributed, placed = is_distributed(), _place_new()
+        if was_distributed:
+            _add(_of_models(placed), placed)
+        number_on()
+    if was_distributed:
+        _store_alike(placed)
+    return {kind: sum(other is kind for other in placed.values()) for kind in Placement}
+
+
+def number_on() -> None:
+    """New rows get ids above those that are there. Citus makes a local table anew when it places what refers to it, and
+    begins its numbers at 1."""
+    tables = connection.introspection.table_names()
+    for table, column, sequence in _ask(_NUMBERED, tables):
+        [(highest,)] = _ask(f"SELECT max({column}) FROM {table}")  # noqa: S608  (the catalogue's names)
+        [(last,)] = _ask(f"SELECT last_value FROM {sequence}")  # noqa: S608  (as above)
+        if highest is not None and highest >= last:
+            _ask("SELECT setval(%s::regclass, %s)", sequence, highest)
+
+
+@transaction.atomic
+def for_nodes(script: str) -> list[str]:
+    """The statements of a migration as a distributed database takes them: keys name the tenant. Errors: CommandError.
+
+    Tables that the migration has made so far are placed first: Citus has no key from a table elsewhere. How columns
+    are stored it does not pass on: the coordinator notes it, and `distribute` tells the nodes.
+    """
+    placed = _place_new()
+
+    def key(found: "re.Match[str]") -> str:
+        table, name, definition, columns, target, target_columns, action = found.groups()
+        if "SET NULL" in action:
+            raise CommandError(f"The key {name} of {table} has no form that runs on the nodes.")
+        deletes = "c" if "ON DELETE CASCADE" in action else "a"
+        split = (tuple(columns.split(", ")), target, tuple(target_columns.split(", ")))
+        return _CatalogReference(name, table, *split, deletes, definition).added(placed) or ""
+
+    # The primary key is that already.
+    script = _UNIQUE_ID.sub(lambda found: "" if placed.get(found[1]) is DISTRIBUTED else found[0], script)
+    script = _STORED.sub(lambda found: _NOTED.format(found[0].rstrip(";")), script)
+    # Citus sends a node all that came in one piece, for each statement of it.
+    return [one for one in _KEY.sub(key, script).split(";") if one.strip()]
+
+
+def _place_new() -> dict[str, Placement]:
+    """Place the tables that are not placed yet; where each one lies."""
     existing = set(connection.introspection.table_names())
     # An older state has not all tables of the models.
     placed = {table: kind for table, kind in placements().items() if table in existing}
@@ -135,9 +208,7 @@ def distribute() -> dict[Placement, int]:
         _run(f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}")
     _place(moved, already, [reference for reference in kept if reference.deletes == "n"])
     _add(kept, placed)
-    if already:
-        _add(_of_models(placed), placed)
-    return {kind: sum(other is kind for other in placed.values()) for kind in Placement}
+    return placed
 
 
 def _place(moved: dict[str, Placement], already: set[str], nulled: list[_CatalogReference]) -> None:
@@ -176,6 +247,15 @@ def _of_models(placed: dict[str, Placement]) -> Iterator[_CatalogReference]:
                 definition = f"FOREIGN KEY ({field.column}) REFERENCES {target} ({key}) DEFERRABLE INITIALLY DEFERRED"
                 name, column = f"{table}_{field.column}_fk", str(field.column)
                 yield _CatalogReference(name, table, (column,), target, (key,), "a", definition)
+
+
+def _store_alike(placed: dict[str, Placement]) -> None:
+    """The parts of tables on the nodes are stored as the coordinator has it. Errors: CommandError."""
+    tables = [table for table, kind in placed.items() if kind is not Placement.LOCAL]
+    for table, changes in _ask(_STORAGE, tables):
+        statement = f"ALTER TABLE %s {changes}"
+        for failure in _ask("SELECT result FROM run_command_on_placements(%s, %s) WHERE NOT success", table, statement):
+            raise CommandError(f"A node did not take how {table} is stored: {failure[0]}")
 
 
 def require_one_server(what: str) -> None:

@@ -5,6 +5,9 @@ none. Two more roles have the same rights, and web and worker's takes them for a
 who see some tenants, one for work that spans all. A member that inherits nothing has to say so: what merely forgets its
 condition stays behind the first policy. The owner of the tables is not bound (commands, migrations, backups).
 
+On a cluster (docs/distributed.md) each table has one policy instead, for web and worker's role: Citus tells the nodes
+settings, but takes no role there. What spans all says so by the setting.
+
 The policies follow migrations, as rights do.
 """
 
@@ -34,6 +37,12 @@ CONDITIONS = {
     Policies.ALL: "true",
 }
 NAMES = {Policies.ONE: "of_one_tenant", Policies.SEVERAL: "of_several_tenants", Policies.ALL: "of_all_tenants"}
+# On a cluster. Citus has no policies with a query in them.
+ON_NODES = "of_named_tenants"
+_ON_NODES = (
+    "current_setting('memoryhub.tenants', true) = '*' OR {column} = ANY "
+    "(nullif(nullif(current_setting('memoryhub.tenants', true), ''), '*')::uuid[])"
+)
 # Tables with a tenant, or of tenants, that have no policies → why.
 OPEN = {
     "memories_operator_tenants": "read to find out which tenants an operator sees",
@@ -67,11 +76,12 @@ class Guarded(NamedTuple):
     column: str
     shows_hubs: bool
 
-    def condition(self, wall: Policies) -> str:
-        found = CONDITIONS[wall].format(column=self.column)
+    def condition(self, wall: Policies | None) -> str:
+        """None: the one policy of a cluster."""
+        found = (CONDITIONS[wall] if wall is not None else _ON_NODES).format(column=self.column)
         return f"{self.column} IS NULL OR {found}" if self.with_hubs(wall) else found
 
-    def with_hubs(self, wall: Policies) -> bool:
+    def with_hubs(self, wall: Policies | None) -> bool:
         """Whether the policy has a condition of its own for rows of the hub."""
         return self.shows_hubs and wall is not Policies.ALL
 
@@ -95,6 +105,11 @@ def roles_of(role: str) -> dict[Policies, str]:
     return {wall: f"{role}{wall}" for wall in Policies}
 
 
+def _holders(role: str) -> dict[Policies | None, str]:
+    """The role of each policy that a table gets."""
+    return {None: role} if connection.settings_dict["DISTRIBUTED"] else {**roles_of(role)}
+
+
 class Policy(NamedTuple):
     """The role that a policy is for, and whether it shows rows of the hub beside those of its tenants."""
 
@@ -112,7 +127,7 @@ class TablePolicies(NamedTuple):
 def current_policies() -> dict[str, TablePolicies]:
     """Each table of the schema."""
     with connection.cursor() as cursor:
-        cursor.execute(_HELD, [list(NAMES.values())])
+        cursor.execute(_HELD, [list(_WALLS)])
         rows: list[tuple[str, bool, dict[str, list[Any]]]] = cursor.fetchall()
     return {
         table: TablePolicies(enforced, {name: Policy(*made) for name, made in found.items()})
@@ -120,6 +135,7 @@ def current_policies() -> dict[str, TablePolicies]:
     }
 
 
+_WALLS: dict[str, Policies | None] = {name: wall for wall, name in NAMES.items()} | {ON_NODES: None}
 _HELD = """
     SELECT c.relname, c.relrowsecurity, coalesce((
         SELECT json_object_agg(p.polname, json_build_array(
@@ -142,9 +158,10 @@ def give(role: str, *, enforced: bool) -> None:
         raise CommandError("MEMORYHUB_ROW_SECURITY needs PostgreSQL 16 or newer: unset it, or use a newer server.")
     if max(map(len, roles_of(role).values())) > LONGEST:
         raise CommandError(f"MEMORYHUB_ROW_SECURITY makes two roles from {role!r}: give the role a shorter name.")
-    for wall in (Policies.SEVERAL, Policies.ALL):
+    for wall, other in _holders(role).items():
+        if not wall:
+            continue
         # A role that nobody logs in to, with the same rights, which `role` can take but does not inherit.
-        other = f"{role}{wall}"
         with transaction.atomic():
             grants.ensure_role(other, None)
             grants.give_rights(other)
@@ -161,11 +178,12 @@ def lift() -> None:
 
 def _change_all(role: str | None, *, enforced: bool) -> None:
     """None: no policies."""
-    holders = roles_of(role) if role else {}
+    names = {wall: name for name, wall in _WALLS.items()}
+    holders = {names[wall]: (wall, holder) for wall, holder in _holders(role).items()} if role else {}
     there = current_policies()
     for one in guarded():
         wanted = TablePolicies(
-            enforced, {NAMES[wall]: Policy(name, one.with_hubs(wall)) for wall, name in holders.items()}
+            enforced, {name: Policy(holder, one.with_hubs(wall)) for name, (wall, holder) in holders.items()}
         )
         if one.table in there and there[one.table] != wanted:
             act = partial(_change, one, there[one.table], wanted)
@@ -177,7 +195,6 @@ def _change(one: Guarded, before: TablePolicies, wanted: TablePolicies) -> None:
     for name, policy in before.policies.items():
         if wanted.policies.get(name) != policy:
             _run("DROP POLICY {name} ON {table}", table=table, name=sql.Identifier(name))
-    walls = {name: wall for wall, name in NAMES.items()}
     for name, policy in wanted.policies.items():
         if before.policies.get(name) != policy:
             _run(
@@ -185,7 +202,7 @@ def _change(one: Guarded, before: TablePolicies, wanted: TablePolicies) -> None:
                 table=table,
                 name=sql.Identifier(name),
                 holder=sql.Identifier(policy.role),
-                condition=sql.SQL(one.condition(walls[name])),
+                condition=sql.SQL(one.condition(_WALLS[name])),
             )
     if before.is_enforced != wanted.is_enforced:
         _run(f"ALTER TABLE {{table}} {'ENABLE' if wanted.is_enforced else 'DISABLE'} ROW LEVEL SECURITY", table=table)

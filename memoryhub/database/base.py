@@ -35,7 +35,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def sent(self) -> SentTenancy | None:
         """The tenancy that the server knows. None: row level security is off."""
         role = self.settings_dict.get("TENANCY_ROLE")
-        return SentTenancy(role) if role else None
+        return SentTenancy(role, on_nodes=bool(self.settings_dict.get("DISTRIBUTED"))) if role else None
 
     def create_cursor(self, name: str | None = None) -> Any:
         sent = self.sent

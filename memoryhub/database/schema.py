@@ -1,9 +1,11 @@
-"""Django's schema editor for a distributed database: foreign keys of distributed tables are left to `distribute`.
+"""Django's schema editor for a distributed database, whose foreign keys have to name the tenant.
 
-A key has to name the tenant there, and the table that it refers to may not be placed yet. `manage.py migrate` places
-new tables and adds the keys when it has run (memories/management/distributing.py).
+Those of models are left out: `manage.py migrate` adds them when it has run and all tables are placed
+(memories/management/distributing.py). Those in the SQL of a migration get the tenant, and the migration's tables are
+placed before.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,13 +13,26 @@ from typing import Any
 from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 from django.db.models import Field, ForeignKey, Model
 
-_DISTRIBUTED = """
-    SELECT 1 FROM pg_dist_partition d JOIN pg_class c ON c.oid = d.logicalrelid
-    WHERE d.partmethod = 'h' AND c.relname = ANY (%s)
-"""
+from memoryhub.database.placement import distributed
+
+# What Citus does not take as it is.
+_ADAPTED = re.compile(r"FOREIGN KEY|SET STATISTICS|SET STORAGE")
+_DISTRIBUTED = (
+    "SELECT c.relname FROM pg_dist_partition d JOIN pg_class c ON c.oid = d.logicalrelid WHERE partmethod = 'h'"
+)
 
 
 class SchemaEditor(DatabaseSchemaEditor):
+    def execute(self, sql: Any, params: Any = ()) -> None:
+        # Django's own statements are objects.
+        if isinstance(sql, str) and _ADAPTED.search(sql) and self._distributed():
+            from memories.management import distributing  # noqa: PLC0415  (it imports the models)
+
+            for statement in distributing.for_nodes(sql):
+                super().execute(statement, params)
+            return
+        super().execute(sql, params)
+
     def create_model(self, model: type[Model]) -> None:
         with self._without_keys(model, model._meta.local_fields):
             super().create_model(model)
@@ -38,11 +53,15 @@ class SchemaEditor(DatabaseSchemaEditor):
                 field.db_constraint = True  # type: ignore[attr-defined]  # as above
 
     def _is_left(self, model: type[Model], field: "ForeignKey[Any, Any]") -> bool:
-        """Whether a key would be from or to a distributed table."""
-        tables = [model._meta.db_table, field.remote_field.model._meta.db_table]
+        """Whether a key would be from or to a table that is distributed, or will be."""
+        there = self._distributed() if field.db_constraint else set()  # type: ignore[attr-defined]  # as above
+        tables = {model._meta.db_table, field.remote_field.model._meta.db_table}
+        return bool(there) and not tables.isdisjoint(there | distributed())
+
+    def _distributed(self) -> set[str]:
         with self.connection.cursor() as cursor:
             cursor.execute("SELECT to_regclass('pg_catalog.pg_dist_partition')")
-            if not field.db_constraint or cursor.fetchone() == (None,):  # type: ignore[attr-defined]  # as above
-                return False
-            cursor.execute(_DISTRIBUTED, [tables])
-            return cursor.fetchone() is not None
+            if cursor.fetchone() == (None,):
+                return set()
+            cursor.execute(_DISTRIBUTED)
+            return {table for (table,) in cursor.fetchall()}

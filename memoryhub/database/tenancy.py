@@ -4,6 +4,7 @@ The server forgets it at the end of the transaction, and a statement outside a t
 stays on a connection for whoever uses it next, be it through a pooler.
 """
 
+import uuid
 from collections.abc import Generator
 from contextlib import suppress
 from typing import Any
@@ -16,8 +17,10 @@ from psycopg.generators import fetch_many, send
 from psycopg.pq import ExecStatus, TransactionStatus
 
 from memories.db import tenancy
-from memories.db.tenancy import Policies
+from memories.db.tenancy import Policies, Tenancy
 
+# What a cluster's coordinator passes on to the nodes is this statement alone, within a transaction.
+_SET_ON_NODES = b"SET LOCAL memoryhub.tenants TO '%b'"
 _SET = b"SELECT set_config('role', $1, true), set_config('memoryhub.tenants', $2, true)"
 # What the server knows by the login: no role was taken, and no tenant named.
 _LOGIN = (b"none", b"")
@@ -28,10 +31,10 @@ Values = tuple[bytes, bytes]
 class SentTenancy:
     """What the server was told in the open transaction of a connection."""
 
-    def __init__(self, role: str) -> None:
-        self._role = role
+    def __init__(self, role: str, *, on_nodes: bool = False) -> None:
+        self._role, self.on_nodes = role, on_nodes
         # What the login must be able to take.
-        self.others = [self.role_of(wall) for wall in Policies if wall is not Policies.ONE]
+        self.others = [] if on_nodes else [self.role_of(wall) for wall in Policies if wall is not Policies.ONE]
         self.forget()
 
     def role_of(self, policies: Policies) -> str:
@@ -62,7 +65,17 @@ class SentTenancy:
         wanted = tenancy.current()
         if wanted is None:
             return _LOGIN
+        if self.on_nodes:
+            return _LOGIN[0], _told(wanted)
         return self.role_of(wanted.policies).encode(), wanted.tenants.encode()
+
+
+def _told(wanted: Tenancy) -> bytes:
+    """The tenants as the one policy of a cluster reads them."""
+    if wanted.policies is Policies.ALL:
+        return b"*"
+    ids = [str(uuid.UUID(one)) for one in wanted.tenants.strip("{}").split(",") if one]
+    return f"{{{','.join(ids)}}}".encode() if ids else b""
 
 
 # Any: most of what it needs of psycopg's cursors has no stubs.
@@ -88,9 +101,11 @@ class TenancyCursor(_Plain):  # type: ignore[misc]
         prep, name = self._get_prepared(pgq, prepare)
         # Until the server has answered.
         sent.doubt()
-        tenancy_set, *preparation, results = yield from self._piped(lacking, pgq, prep, name, binary=binary)
+        told, *preparation, results, committed = yield from self._piped(lacking, pgq, prep, name, binary=binary)
+        if self._conn.autocommit and self._pgconn.transaction_status == TransactionStatus.INERROR:
+            yield from self._conn._exec_command(b"ROLLBACK")
         try:
-            self._require(tenancy_set)
+            self._require(told)
         except (errors.InvalidParameterValue, errors.InsufficientPrivilege) as error:
             # Nothing that the statement could help, and a migration mends it: as if the database were away.
             raise errors.OperationalError(tenancy.ROLES_LACKING) from error
@@ -100,30 +115,40 @@ class TenancyCursor(_Plain):  # type: ignore[misc]
         if key is not None:
             self._conn._prepared.validate(key, prep, name, results)
         self._check_results(results)
+        self._require(committed)
         sent.note(lacking, autocommit=self._conn.autocommit)
         self._set_results(results)
 
     def _piped(
         self, lacking: Values, pgq: Any, prep: Prepare, name: bytes, *, binary: bool | None
     ) -> Generator[Any, Any, list[list[Any]]]:
-        """The server's answers to what it is told, to the statement's preparation if it needs one, and to itself."""
+        """The server's answers to what it is told, to the statement's preparation if it needs one, to the statement,
+        and to the end of its transaction if it has one of its own."""
         connection = self._pgconn
+        begins = self.sent.on_nodes and self._conn.autocommit
         connection.enter_pipeline_mode()
         try:
-            connection.send_query_params(_SET, lacking)
+            if begins:
+                connection.send_query_params(b"BEGIN", None)
+            if self.sent.on_nodes:
+                connection.send_query_params(_SET_ON_NODES % lacking[1], None)
+            else:
+                connection.send_query_params(_SET, lacking)
             if prep is Prepare.NO:
                 self._execute_send(pgq, force_extended=True, binary=binary)
             else:
                 if prep is Prepare.SHOULD:
                     self._send_prepare(name, pgq)
                 self._send_query_prepared(name, pgq, binary=binary)
+            if begins:
+                connection.send_query_params(b"COMMIT", None)
             connection.pipeline_sync()
             yield from send(connection)
             answers: list[list[Any]] = []
             while True:
                 results = yield from fetch_many(connection)
                 if results and results[0].status == ExecStatus.PIPELINE_SYNC:
-                    return answers
+                    return answers[1:] if begins else [*answers, []]
                 answers.append(results)
         finally:
             # A connection that broke cannot, and is not used again.

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.distributed.cluster import USER, Cluster, Node, begun, made, run, started
+from tests.distributed.cluster import USER, Cluster, Node, begun, made, run, start, started
 
 POINT = "all-nodes"
 SLOT = "archive"
@@ -14,8 +14,11 @@ Wait = Callable[[Callable[[], Any]], Any]
 
 
 @contextmanager
-def archived(programs: Path, cluster: Cluster, folder: Path) -> Iterator[None]:
-    """Base backups of all nodes; the WAL that they write in the block is kept beside them."""
+def archived(programs: Path, cluster: Cluster, folder: Path, *, waits: bool = False) -> Iterator[None]:
+    """Base backups of all nodes; the WAL that they write in the block is kept beside them.
+
+    `waits`: a commit ends when its WAL is kept, so that nothing that was accepted is lost with a node.
+    """
     with ExitStack() as stack:
         for node in cluster.nodes:
             base, wal = _places(folder, node)
@@ -24,11 +27,20 @@ def archived(programs: Path, cluster: Cluster, folder: Path) -> Iterator[None]:
             # Without a slot the server may remove a file before it is received: the fast checkpoint below does.
             slot = [f"--slot={SLOT}", *connection]
             run(programs / "pg_receivewal", "--create-slot", "--if-not-exists", *slot)
-            receiver = begun(programs / "pg_receivewal", f"--directory={wal}", *slot)
+            receiver = begun(programs / "pg_receivewal", "--synchronous", f"--directory={wal}", *slot)
             stack.callback(receiver.wait)
             stack.callback(receiver.terminate)
             run(programs / "pg_basebackup", f"--pgdata={base}", "--wal-method=none", "--checkpoint=fast", *connection)
+            if waits:
+                _wait_for_receiver(node, yes=True)
+                stack.callback(_wait_for_receiver, node, yes=False)
         yield
+
+
+def _wait_for_receiver(node: Node, *, yes: bool) -> None:
+    with node.connect() as connection:
+        connection.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{'pg_receivewal' if yes else ''}'")
+        connection.execute("SELECT pg_reload_conf()")
 
 
 def note_point(cluster: Cluster, folder: Path, wait: Wait) -> None:
@@ -65,6 +77,19 @@ def restored(programs: Path, cluster: Cluster, folder: Path, wait: Wait) -> Iter
             # What was between the two phases of its commit.
             connection.execute("SELECT recover_prepared_transactions()")
         yield
+
+
+def restore_node(programs: Path, cluster: Cluster, node: Node, folder: Path, wait: Wait) -> None:
+    """A lost node is there again, from its base backup and all of its WAL that was kept, under its address."""
+    base, wal = _places(folder, node)
+    data = cluster.data(node)
+    run("cp", "-a", base, data)
+    (data / "recovery.signal").touch()
+    # The last file was not whole when the node went.
+    start(programs, data, {"restore_command": f"cp {wal}/%f %p || cp {wal}/%f.partial %p"})
+    wait(partial(_is_open, node))
+    with cluster.nodes[0].connect() as connection:
+        connection.execute("SELECT recover_prepared_transactions()")
 
 
 def _places(folder: Path, node: Node) -> tuple[Path, Path]:

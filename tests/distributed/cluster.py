@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ SETTINGS = {
     # The triggers of distributed tables read rows of their own shards alone (memories/management/distributing.py).
     "citus.enable_unsafe_triggers": "on",
     "citus.enable_repartition_joins": "on",
+    # The nodes learn whose rows a transaction is about (row level security).
+    "citus.propagate_set_commands": "local",
     "log_min_messages": "log",
     "log_min_error_statement": "panic",
 }
@@ -104,6 +106,11 @@ class Cluster:
     nodes: list[Node]
     # Whether the coordinator holds shards, too.
     holds: bool = False
+    folder: Path = Path()
+
+    def data(self, node: Node) -> Path:
+        """The folder of the node's files."""
+        return self.folder / node.name / "data"
 
     def database(self, name: str) -> str:
         """The address of another database of the cluster, made with its extensions on all nodes where it is missing."""
@@ -125,7 +132,7 @@ def running(programs: Path, folder: Path, *, workers: int, holds: bool = False, 
             node = Node(COORDINATOR if place == 0 else f"worker{place}", free_port())
             stack.enter_context(_serving(programs, folder / node.name, node, fast=fast))
             nodes.append(node)
-        cluster = Cluster(nodes, holds)
+        cluster = Cluster(nodes, holds, folder)
         cluster.database(DATABASE)
         yield cluster
 
@@ -156,13 +163,26 @@ def _serving(programs: Path, folder: Path, node: Node, *, fast: bool) -> Iterato
 @contextmanager
 def started(programs: Path, data: Path, settings: dict[str, str]) -> Iterator[None]:
     """The server of these data, with these settings beside its own."""
-    with (data / "postgresql.conf").open("a") as file:
-        file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
-    run(programs / "pg_ctl", "-D", data, "-w", "-l", data.parent / "log", "start")
+    start(programs, data, settings)
     try:
         yield
     finally:
-        run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+        with suppress(subprocess.CalledProcessError):
+            # It may be lost.
+            kill(programs, data)
+
+
+def start(programs: Path, data: Path, settings: dict[str, str]) -> None:
+    """Start the server of these data, with these settings beside its own."""
+    with (data / "postgresql.conf").open("a") as file:
+        file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+    # A recovery takes longer than the minute that is usual.
+    run(programs / "pg_ctl", "-D", data, "-w", "-t", "600", "-l", data.parent / "log", "start")
+
+
+def kill(programs: Path, data: Path) -> None:
+    """End the server of these data, as when its machine loses power."""
+    run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
 
 
 def made(*folders: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.core.management import CommandError, call_command
-from django.db import DataError, ProgrammingError, connection, transaction
+from django.db import DataError, IntegrityError, ProgrammingError, connection, transaction
 from django.db.models import Q
 from django.http import HttpRequest
 from django.test import RequestFactory
@@ -279,8 +279,16 @@ def everywhere(transactional_db: None) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(params=[False, True], ids=["one server", "nodes"])
+def on_nodes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whether the server is told, and has policies, as a cluster's are."""
+    connection.settings_dict["DISTRIBUTED"] = request.param
+    yield
+    connection.settings_dict["DISTRIBUTED"] = False
+
+
 @pytest.fixture
-def web(everywhere: None, least_role: None) -> Iterator[None]:
+def web(on_nodes: None, everywhere: None, least_role: None) -> Iterator[None]:
     """The test works as the web server does."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(tenancy, "_of_process", None)
@@ -325,6 +333,9 @@ def test_requests_on_one_connection_of_the_server_see_their_tenants_alone(web: N
         assert [Fact.objects.count() for _ in range(7)] == [1] * 7
         with pytest.raises(DataError):
             rows("SELECT 1 / 0")
+        # The server looks at this key at the end of the statement's transaction.
+        with pytest.raises(IntegrityError):
+            Fact.objects.update(end_user=uuid.uuid4())
         assert list(Fact.objects.all().iterator()) == [facts[0]]
     assert rows("SELECT current_user::text, current_setting('memoryhub.tenants', true)") == [(runtime_role()[0], "")]
 

@@ -6,12 +6,13 @@ import hmac
 import re
 import secrets
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
@@ -281,7 +282,9 @@ def _used(key: K | None, plaintext: str, *, now: datetime) -> K | None:
         return None
     if key.last_used_at is None or now - key.last_used_at >= LAST_USED_STEP:
         stale = Q(last_used_at=None) | Q(last_used_at__lte=now - LAST_USED_STEP)
-        type(key)._default_manager.filter(stale, pk=key.pk).update(last_used_at=now)
+        # On a cluster keys are on each node: one that is away is no reason to refuse tenants of the others.
+        with suppress(OperationalError), transaction.atomic():
+            type(key)._default_manager.filter(stale, pk=key.pk).update(last_used_at=now)
     return key
 
 

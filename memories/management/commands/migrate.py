@@ -29,10 +29,13 @@ class Command(migrate.Command):
                 "to the role of web and worker and MEMORYHUB_OWNER_URL to the owner, or unset it."
             )
         _require_whole_sets(options["database"])
+        is_default = options["database"] == DEFAULT_DB_ALIAS and not options["plan"]
+        is_on_nodes = is_default and connections[DEFAULT_DB_ALIAS].settings_dict["DISTRIBUTED"]
+        if is_on_nodes and distributing.is_distributed():
+            distributing.number_on()
         with _seldom_collecting():
             super().handle(*args, **options)
-        is_default = options["database"] == DEFAULT_DB_ALIAS and not options["plan"]
-        if is_default and connections[DEFAULT_DB_ALIAS].settings_dict["DISTRIBUTED"] and distributing.is_distributed():
+        if is_on_nodes and distributing.is_distributed():
             distributing.distribute()
         if settings.RUNTIME_ROLE and is_default:
             role, password = settings.RUNTIME_ROLE

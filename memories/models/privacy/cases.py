@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from django.db import models
-from django.db.models import BooleanField, ExpressionWrapper, F, Q, Subquery
+from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
@@ -247,8 +247,8 @@ class PrivacyCase(Leased):
 
 def waits_for_handover(now: datetime) -> Q:
     """Cases whose export is ready: nobody fetched it yet, and it has not expired."""
-    ready = PrivacyExport.objects.filter(state=ExportState.READY, expires_at__gt=now)
-    return Q(state=CaseState.COMPLETED, pk__in=ready.values("case"))
+    ready = PrivacyExport.objects.filter(case=OuterRef("pk"), state=ExportState.READY, expires_at__gt=now)
+    return Q(Exists(ready), state=CaseState.COMPLETED)
 
 
 class ExportState(models.TextChoices):

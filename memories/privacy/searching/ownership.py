@@ -129,10 +129,13 @@ class Ownership:
             for path in self.paths.get(key.table, ()) if key.target == table.name else ():
                 if len(path) == 1:
                     theirs = f"{_quoted(path[0].column)} = ANY({_IDS})"
-                    joined = f"SELECT {_quoted(key.column)} FROM {_quoted(key.table)} WHERE {theirs}"  # noqa: S608
+                    tenant = f"{COLUMN}, " if key.paired else ""
+                    joined = f"SELECT {tenant}{_quoted(key.column)} FROM {_quoted(key.table)} WHERE {theirs}"  # noqa: S608
                     here = f"{table.quoted}.{_quoted(key.key)}"
                     others = f"SELECT FROM {_quoted(key.table)} j WHERE j.{_quoted(key.column)} = {here}"
-                    yield f"{here} IN ({joined}) AND NOT EXISTS ({others} AND NOT ({theirs}))"
+                    if key.paired:
+                        others += f" AND j.{COLUMN} = {table.quoted}.{COLUMN}"
+                    yield f"({tenant}{here}) IN ({joined}) AND NOT EXISTS ({others} AND NOT ({theirs}))"
 
 
 def _at_end(path: Path) -> str:

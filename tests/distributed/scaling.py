@@ -1,0 +1,187 @@
+"""Posts, contexts and searches a second with 1, 2 and 3 nodes that hold rows, as ratios of one run.
+
+Each node has the same share of a processor (a control group), small enough that the nodes are what is waited for: so a
+machine with two cores shows what more machines would. The coordinator is not limited; what it needs for a request is
+told, because it bounds how many nodes are of use. Clusters are measured by turns, and the medians compared.
+"""
+
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from tests.distributed.cluster import Cluster, Node, running
+from tests.distributed.hub import Answer, Hub, check, prepared
+from tests.distributed.moving import node_of
+
+NODES = (1, 2, 3)
+# Of each of them half belongs to one node of two, a third to one of three.
+CLIENTS = 12
+TENANTS = 72
+PERIOD_MICROSECONDS = 20_000
+_GROUPS = Path("/sys/fs/cgroup")
+_TENANTS = f"""
+import django; django.setup()
+from django.utils import timezone
+from memories.audit import Actor
+from memories.curation.access import keys
+from memories.models import ActorKind, Tenant
+for place in range({TENANTS}):
+    now = timezone.now()
+    tenant = Tenant.objects.create(slug=f"tenant-{{place}}", name=f"tenant-{{place}}", created_at=now)
+    given = {{"tenant": tenant, "name": "load", "scopes": ["ingest", "read", "write"], "now": now}}
+    print(tenant.slug, keys.create_api_key(actor=Actor(kind=ActorKind.COMMAND), **given)[1])
+"""
+
+
+@dataclass
+class Stage:
+    """A cluster with its hub, and what was measured on it: kind of request → so many a second, each time."""
+
+    nodes: int
+    hub: Hub
+    keys: list[str] = field(default_factory=list)
+    rates: dict[str, list[float]] = field(default_factory=dict)
+    # Processor's milliseconds a request: of all nodes together, and of the coordinator.
+    spent: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+
+
+def scale(programs: Path, folder: Path, *, seconds: float, rounds: int, share: float) -> None:
+    """Errors: SystemExit where nodes cannot be limited."""
+    with ExitStack() as stack:
+        stages = [stack.enter_context(_stage(programs, folder, nodes, share)) for nodes in NODES]
+        # The first round warms up, and what is searched later is posted in it.
+        for number in range(rounds + 1):
+            for stage in stages:
+                for kind, request in KINDS.items():
+                    _measure(stage, kind, request, seconds, is_kept=number > 0)
+        _report(stages, share)
+
+
+def _post(key: str, number: int, hub: Hub) -> Answer:
+    said = {"role": "user", "content": f"I walked {number} miles along the canal."}
+    return hub.call(key, "POST", "/turns", {"user_id": "t1", "session_id": f"s{number // 50}", "messages": [said]})
+
+
+def _context(key: str, number: int, hub: Hub) -> Answer:
+    return hub.call(key, "POST", "/context", {"user_id": "t1", "query": f"Did I walk {number} miles?"})
+
+
+def _search(key: str, number: int, hub: Hub) -> Answer:
+    return hub.call(key, "POST", "/search", {"user_id": "t1", "query": f"{number} miles along the canal"})
+
+
+Request = Callable[[str, int, Hub], Answer]
+KINDS: dict[str, Request] = {"posts": _post, "contexts": _context, "searches": _search}
+
+
+@contextmanager
+def _stage(programs: Path, folder: Path, nodes: int, share: float) -> Iterator[Stage]:
+    home = folder / f"hub{nodes}"
+    home.mkdir(mode=0o711)
+    with running(programs, home / "cluster", workers=nodes, fast=False) as cluster, ExitStack() as stack:
+        hub = prepared(Hub(cluster, home))
+        made = dict(line.split() for line in hub.run("-c", _TENANTS).splitlines())
+        stage = Stage(nodes, hub, _spread(cluster, made))
+        for node in cluster.nodes[1:]:
+            stack.enter_context(limited(_postmaster(cluster, node), f"memoryhub-{nodes}-{node.name}", share))
+        stack.enter_context(hub.serving("web"))
+        yield stage
+
+
+def _spread(cluster: Cluster, keys: dict[str, str]) -> list[str]:
+    """Keys of tenants of which each node has as many."""
+    of_nodes: dict[str, list[str]] = {node.name: [] for node in cluster.nodes[1:]}
+    for slug, key in keys.items():
+        of_nodes[node_of(cluster, slug).name].append(key)
+    each = CLIENTS // len(of_nodes)
+    found = [key for keys in of_nodes.values() for key in keys[:each]]
+    check(f"each of {len(of_nodes)} nodes has {each} of the tenants that are asked", len(found) == CLIENTS)
+    return found
+
+
+def _postmaster(cluster: Cluster, node: Node) -> int:
+    return int((cluster.data(node) / "postmaster.pid").read_text().split()[0])
+
+
+@contextmanager
+def limited(process: int, name: str, share: float) -> Iterator[None]:
+    """The server and its children have this share of one processor. Errors: SystemExit without the rights."""
+    quota = str(round(PERIOD_MICROSECONDS * share))
+    first = (_GROUPS / "cpu").is_dir()
+    group = _GROUPS / ("cpu" if first else "") / name
+    try:
+        group.mkdir()
+        if first:
+            (group / "cpu.cfs_period_us").write_text(str(PERIOD_MICROSECONDS))
+            (group / "cpu.cfs_quota_us").write_text(quota)
+        else:
+            (group / "cpu.max").write_text(f"{quota} {PERIOD_MICROSECONDS}")
+        for one in _family(process):
+            (group / "cgroup.procs").write_text(str(one.pid))
+    except OSError as error:
+        raise SystemExit(f"Nodes cannot be limited to a share of a processor: {error}") from error
+    try:
+        yield
+    finally:
+        for one in _family(process):
+            (group.parent / "cgroup.procs").write_text(str(one.pid))
+        group.rmdir()
+
+
+def _family(process: int) -> list[psutil.Process]:
+    server = psutil.Process(process)
+    return [server, *server.children(recursive=True)]
+
+
+def _spent(cluster: Cluster, nodes: list[Node]) -> float:
+    """Milliseconds of processors that these servers have used."""
+    families = [_family(_postmaster(cluster, node)) for node in nodes]
+    times = [one.cpu_times() for family in families for one in family]
+    ended = [family[0].cpu_times() for family in families]
+    return 1_000 * (sum(t.user + t.system for t in times) + sum(t.children_user + t.children_system for t in ended))
+
+
+def _measure(stage: Stage, kind: str, request: Request, seconds: float, *, is_kept: bool) -> None:
+    cluster = stage.hub.cluster
+    parts = (cluster.nodes[1:], cluster.nodes[:1])
+    before = [_spent(cluster, part) for part in parts]
+    counts, faults = [0] * CLIENTS, [0] * CLIENTS
+    begun = time.monotonic()
+
+    def run(place: int) -> None:
+        while time.monotonic() < begun + seconds:
+            answer = request(stage.keys[place], counts[place], stage.hub)
+            counts[place] += answer.status < 300
+            faults[place] += answer.status >= 300
+
+    threads = [threading.Thread(target=run, args=[place]) for place in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done, took = max(1, sum(counts)), time.monotonic() - begun
+    nodes, coordinator = ((_spent(cluster, part) - was) / done for part, was in zip(parts, before, strict=True))
+    if is_kept:
+        stage.rates.setdefault(kind, []).append(done / took)
+        stage.spent.setdefault(kind, []).append((nodes, coordinator))
+    check(f"{stage.nodes} nodes: {done / took:.1f} {kind} a second", not sum(faults), sum(faults) or "")
+
+
+def _report(stages: list[Stage], share: float) -> None:
+    sys.stdout.write(f"     nodes of {share:.2f} processors each, medians; processor's time of nodes and coordinator\n")
+    one = stages[0]
+    for kind in KINDS:
+        first = statistics.median(one.rates[kind])
+        for stage in stages:
+            rate = statistics.median(stage.rates[kind])
+            nodes, coordinator = (statistics.median(each) for each in zip(*stage.spent[kind], strict=True))
+            ratio = f"{rate / first:.2f} × one node"
+            spent = f"{nodes:.1f} ms + {coordinator:.1f} ms"
+            sys.stdout.write(f"     {kind:<8} {stage.nodes} nodes {rate:6.1f}/s {ratio}, {spent}\n")
