@@ -50,6 +50,7 @@ ASKED = (
     "own page",
     "late",
 )
+COPY_FORM = "me/data/export"
 # A skill is what several people's trajectories have in common.
 OF_SEVERAL = "skills"
 
@@ -183,8 +184,21 @@ def _never_landed(journals: Journals) -> Iterator[str]:
     yield from (
         f"an import of {line['person']} was never done ({line['why']})" for line in of_kind(journals, "not imported")
     )
-    yield from (f"{line['person']} got no copy of their data" for line in of_kind(journals, "no copy"))
+    for lines in journals.values():
+        yield from _copies_not_made(lines)
     yield from (f"{line['client']}: {line['why']}" for line in of_kind(journals, "broke off"))
+
+
+def _copies_not_made(lines: Iterable[Line]) -> Iterator[str]:
+    """A copy of all data that was asked for once, and accepted, or again after each refusal."""
+    asked: list[int] = []
+    for line in lines:
+        if line["do"] == "own page" and line["page"] == COPY_FORM:
+            asked.append(line["status"])
+        elif line["do"] in ("copy", "no copy"):
+            if line["do"] == "no copy" and (200 in asked or len(asked) > 1):
+                yield f"{line['person']} got no copy of their data"
+            asked.clear()
 
 
 def _misrefused(journals: Journals) -> Iterator[str]:

@@ -81,7 +81,8 @@ The model was asked {asked} times and failed {failed} times. {commands}
 
 ## Faults
 - **The calm rate** was {calm:.1f} accepted requests a second (the median of 5 s) and {read:.1f} turns read by the model
-a second (of 10 s). Clients wait between requests and do not catch up on requests that a fault delayed. Therefore the
+a second (of 10 s). After a fault it is that of the five minutes before, because other work on the machine takes more at
+times. Clients wait between requests and do not catch up on requests that a fault delayed. Therefore the
 calm rate is what the clients ask for, not the most that the hub can do.
 - **"Requests again" and "work again"** are the seconds from the end of a fault to the start of the first 5 s, or 10 s,
 with at least 95 % of the calm rate.

@@ -65,7 +65,7 @@ def sound() -> Journals:
             {"do": "taken back", "session": "j", "marks": ["aa001n00021"], **person},
             {"do": "filed", "mark": "aa001d00001", **person},
             {"do": "trajectory", "status": 202, "mark": "aa001t00001", **person},
-            {"do": "own page", "status": 200, "sent": False, "people": ["aa001"], **person},
+            {"do": "own page", "page": "me/", "status": 200, "sent": False, "people": ["aa001"], **person},
             {"do": "asked", "kind": "skills", "people": ["aa001", "bb001"], "read": 0, "failed": False, "at": 5.0},
         ],
         "commands": [
@@ -128,6 +128,12 @@ def half_erased(journals: Journals) -> None:
     del journals["eraser"][0]
 
 
+def asked_for_a_copy(*statuses: int) -> Callable[[Journals], None]:
+    form: Line = {"do": "own page", "page": judge.COPY_FORM, "sent": True, "person": "aa001", "people": []}
+    asked = [{**form, "at": 5.0, "status": status, "retry_after": "5"} for status in statuses]
+    return lambda journals: journals["others"].extend([*asked, {"do": "no copy", "at": 9.0, "person": "aa001"}])
+
+
 REFUSED: Line = {"do": "search", "at": 1.0, "person": "aa001", "code": ""}
 PLANTED: dict[str, tuple[Callable[[Journals], None], set[str]]] = {
     "a lost turn": (without("soak", 4), {"_lost", "_out_of_order"}),
@@ -148,6 +154,9 @@ PLANTED: dict[str, tuple[Callable[[Journals], None], set[str]]] = {
     ),
     "an import that was taken back and stayed": (more("soak", held(2, "aa001n00021", "i")), {"_not_erased"}),
     "a leak on a page of one's own": (but("others", 4, people=["bb001"]), {"_seen_by_others"}),
+    "a copy that was never made": (asked_for_a_copy(200), {"_never_landed"}),
+    "a copy that was refused each time": (asked_for_a_copy(503, 503), {"_never_landed"}),
+    "a copy that was refused and not asked for again": (asked_for_a_copy(503), set()),
     "a repetition told another number": (but("talker", 1, numbers=[1, 5]), {"_lost", "_renumbered"}),
     "a round that was never accepted": (more("talker", turns(3, 503)), {"_never_landed"}),
     "a client that broke off": (more("soak", {"do": "broke off", "client": "c", "why": "w"}), {"_never_landed"}),
@@ -188,6 +197,19 @@ def test_the_first_calm_window_after_a_fault_counts() -> None:
     # A window with 95 % may begin a little before the first request.
     assert found.after(103.0, 200.0) == 4.0
     assert found.after(103.0, 110.0) is None
+
+
+def test_what_is_calm_is_that_of_the_time_before_a_fault() -> None:
+    """Ten requests a second, and five beside other work from 1,000 s on; at 1,500 s none for four seconds."""
+    moments = [float(second) + tenth / 10 for second in range(1_000) for tenth in range(10)]
+    moments += [
+        second + tenth / 5 for second in range(1_000, 2_000) for tenth in range(5) if not 1_500 <= second < 1_504
+    ]
+    found = rates.rates(moments, [{"began": 1_500.0, "ended": 1_500.0}], until=2_000.0, window=rates.WINDOW)
+    assert (found.calm, found.calm_before(300.0), found.calm_before(1_500.0)) == (7.5, 10, 5)
+    # Too soon to tell.
+    assert found.calm_before(30.0) == found.calm
+    assert found.after(1_500.0, 1_600.0) == 4.0
 
 
 def test_a_seed_draws_the_same_faults_again_and_all_before_one_comes_twice() -> None:

@@ -49,10 +49,11 @@ class Visitor:
         return self._facts.look(fact, before, after)
 
     def _take_copy(self) -> None:
-        """It is made by a worker, and can be downloaded once."""
-        self._browser.open("me/data/export", {"token": found_in(_TOKEN, self._page("data"))})
+        """It is made by a worker, and can be downloaded once. What was refused is asked for again."""
         deadline = time.monotonic() + WORKED_SECONDS
         while "/me/data/download" not in (page := self._page("data")):
+            if "/me/data/export" in page:
+                self._browser.open("me/data/export", {"token": found_in(_TOKEN, page)})
             if time.monotonic() > deadline:
                 self._caller.journal.note(do="no copy", person=self._person.prefix)
                 return
