@@ -14,6 +14,8 @@ REQUEST_SECONDS = 25.0
 # A request that was refused is made again until then; what is not accepted by then is lost by the hub's fault.
 LANDED_SECONDS = 180.0
 AGAIN_SECONDS = 0.4
+# What a worker was asked to do is done by then, faults and new attempts included.
+WORKED_SECONDS = 300.0
 # 0 is no answer at all.
 AGAIN = (0, 429, 503)
 BUSY = "idempotency_key_busy"
@@ -77,7 +79,7 @@ class Caller:
             time.sleep(AGAIN_SECONDS)
 
     def send(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Answer:
-        content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
         sent = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json", **headers}
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=REQUEST_SECONDS)
         try:
@@ -125,7 +127,7 @@ class Client(threading.Thread):
         self._enough.set()
 
     def end(self) -> None:
-        self.join(LANDED_SECONDS + 2 * REQUEST_SECONDS)
+        self.join(WORKED_SECONDS + 2 * REQUEST_SECONDS)
         if self.is_alive():
             raise TimeoutError(f"{self.name} does not end")
         if self.error:

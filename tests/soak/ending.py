@@ -58,6 +58,19 @@ def note_facts(caller: Caller, person: Person, journal: Journal) -> None:
     journal.note(do="facts of", person=person.prefix, marks=found)
 
 
+def note_files(caller: Caller, person: Person, journal: Journal) -> None:
+    """The marks of all files of a person, with what became of each."""
+    path = f"/api/v1/attachments?{urlencode({'user_id': person.user_id, 'page_size': 200})}"
+    found = [[mark, file["state"]] for file in _pages(caller, path) for mark in marks(file["name"])]
+    journal.note(do="files of", person=person.prefix, files=found)
+
+
+def note_trajectories(caller: Caller, person: Person, journal: Journal) -> None:
+    path = f"/api/v1/trajectories?{urlencode({'user_id': person.user_id, 'page_size': 200})}"
+    found = [mark for one in _pages(caller, path) for mark in marks(one["task"])]
+    journal.note(do="trajectories of", person=person.prefix, marks=found)
+
+
 def note_fact(caller: Caller, fact: str, journal: Journal) -> None:
     answer = caller.send("GET", f"/api/v1/facts/{fact}", None, {})
     if answer.status == 200:

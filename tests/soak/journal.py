@@ -10,8 +10,9 @@ from typing import Any
 
 Line = dict[str, Any]
 
-# In every text that a client writes: whose it is, what it is (n: said, r: replied, f: a fact), and which one.
-MARK = re.compile(r"\b(([a-z]{2}\d{3})[nrf]\d{5})\b")
+# In every text that a client writes: whose it is, what it is (n: said, r: replied, f: a fact, d: a document,
+# t: a trajectory), and which one.
+MARK = re.compile(r"\b(([a-z]{2}\d{3})[nrfdt]\d{5})\b")
 
 
 def mark(person: str, kind: str, number: int) -> str:

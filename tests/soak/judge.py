@@ -20,6 +20,11 @@ REFUSALS: dict[str, Callable[[Line], bool]] = {
     "late": lambda line: line["status"] == 410,
     # The operator and the applications are told that something is not as they thought.
     "page": lambda line: line["sent"] and line["status"] in (409, 412),
+    # The link was used, or the visit is over; an earlier request, whose answer was lost, has done it.
+    "own page": lambda line: line["status"] in (404, 410),
+    "import": lambda line: line["status"] == 409,
+    # An end that is past by the clock of whoever answers is refused: one clock is an hour ahead at times.
+    "state": lambda line: line["status"] == 400 and line.get("ends", False),
     "reword": lambda line: line["status"] in (404, 409),
     "restore": lambda line: line["status"] in (404, 409),
     "delete": lambda line: line["status"] in (404, 409),
@@ -37,8 +42,17 @@ ASKED = (
     "delete",
     "restore",
     "page",
+    "import",
+    "trajectory",
+    "skills",
+    "answer",
+    "link",
+    "own page",
     "late",
 )
+COPY_FORM = "me/data/export"
+# A skill is what several people's trajectories have in common.
+OF_SEVERAL = "skills"
 
 
 @dataclass(frozen=True)
@@ -97,6 +111,28 @@ def _lost(journals: Journals) -> Iterator[str]:
         if not any(turn["mark"] == mark and not turn["left"] for turn in sessions.get((person, session), [])):
             yield f"{mark}, sent to {session} through the gateway, is not stored"
 
+    yield from _lost_beside(journals)
+
+
+def _lost_beside(journals: Journals) -> Iterator[str]:
+    """What was accepted beside messages: imports, files and trajectories."""
+    held = {(person, turn["mark"]) for (person, _), turns in _held(journals).items() for turn in turns}
+    for line in of_kind(journals, "imported"):
+        yield from (
+            f"{mark}, which was imported, is not stored" for mark in line["marks"] if (line["person"], mark) not in held
+        )
+    gone = _leaving(journals)
+    states = dict(file for line in of_kind(journals, "files of") for file in line["files"])
+    for line in of_kind(journals, "filed"):
+        if line["person"] not in gone and states.get(line["mark"]) != "read":
+            yield f"the file {line['mark']} is {states.get(line['mark'], 'gone')}, not read"
+    known = {mark for line in of_kind(journals, "trajectories of") for mark in line["marks"]}
+    yield from (
+        f"the trajectory {mark} is not stored"
+        for mark in sorted({line["mark"] for line in of_kind(journals, "trajectory") if line["status"] == 202})
+        if mark not in known and mark[:5] not in gone
+    )
+
 
 def _talked(journals: Journals) -> list[tuple[str, str, str]]:
     return [(line["person"], line["session"], mark) for line in of_kind(journals, "talked") for mark in line["marks"]]
@@ -110,6 +146,8 @@ def _doubled(journals: Journals) -> Iterator[str]:
         for turn in turns
         if turn["mark"] and not turn["left"] and (turn["role"] == "user" or "chat" not in turn["session"])
     )
+    counted.update((line["person"], mark) for line in of_kind(journals, "files of") for mark, _ in line["files"])
+    counted.update((line["person"], mark) for line in of_kind(journals, "trajectories of") for mark in line["marks"])
     yield from (f"{mark} is stored {count} times" for (_, mark), count in sorted(counted.items()) if count > 1)
 
 
@@ -139,8 +177,28 @@ def _never_landed(journals: Journals) -> Iterator[str]:
         key = (line["person"], *line["marks"])
         last[key] = max(last.get(key, 0), line["status"] if line["status"] == 202 else 0)
     yield from (f"{key[1]} was never accepted" for key, status in sorted(last.items()) if status != 202)
+    taken = {line["mark"] for line in of_kind(journals, "trajectory") if line["status"] == 202}
+    tried = {line["mark"] for line in of_kind(journals, "trajectory")}
+    yield from (f"the trajectory {mark} was never accepted" for mark in sorted(tried - taken))
     yield from (f"{line['mark']} was never added" for line in of_kind(journals, "not added"))
+    yield from (
+        f"an import of {line['person']} was never done ({line['why']})" for line in of_kind(journals, "not imported")
+    )
+    for lines in journals.values():
+        yield from _copies_not_made(lines)
     yield from (f"{line['client']}: {line['why']}" for line in of_kind(journals, "broke off"))
+
+
+def _copies_not_made(lines: Iterable[Line]) -> Iterator[str]:
+    """A copy of all data that was asked for once, and accepted, or again after each refusal."""
+    asked: list[int] = []
+    for line in lines:
+        if line["do"] == "own page" and line["page"] == COPY_FORM:
+            asked.append(line["status"])
+        elif line["do"] in ("copy", "no copy"):
+            if line["do"] == "no copy" and (200 in asked or len(asked) > 1):
+                yield f"{line['person']} got no copy of their data"
+            asked.clear()
 
 
 def _misrefused(journals: Journals) -> Iterator[str]:
@@ -158,12 +216,17 @@ def _misrefused(journals: Journals) -> Iterator[str]:
 
 
 def _seen_by_others(journals: Journals) -> Iterator[str]:
-    for line in of_kind(journals, "context", "search", "tool", "chat", "asked"):
+    for line in of_kind(journals, *SHOWING):
+        if line.get("kind") == OF_SEVERAL:
+            continue
         own = {line["person"]} if "person" in line else set(line.get("people", [])[:1])
         others = set(line.get("people", [])) | {mark[:5] for mark in line.get("others", [])}
         if others - own:
             shown = ", ".join(sorted(others - own))
             yield f"{line['do']} for {', '.join(own) or 'nobody'} at {line['at']} had marks of {shown}"
+
+
+SHOWING = ("context", "search", "tool", "chat", "skills", "answer", "own page", "copy", "asked")
 
 
 def _over_budget(journals: Journals) -> Iterator[str]:
@@ -179,6 +242,9 @@ def _not_erased(journals: Journals) -> Iterator[str]:
         if line["person"] in gone and line["status"] in range(200, 300):
             yield f"a post for {line['person']} was accepted after the erasure"
     yield from (f"{person} was not erased in the end" for person in sorted(_leaving(journals) - gone))
+    held = {turn["mark"] for turns in _held(journals).values() for turn in turns}
+    for line in of_kind(journals, "taken back"):
+        yield from (f"{mark} is stored, whose import was taken back" for mark in line["marks"] if mark in held)
 
 
 def _changed_otherwise(journals: Journals) -> Iterator[str]:
@@ -231,15 +297,15 @@ def _slow_to_recover(journals: Journals) -> Iterator[str]:
 
 
 JUDGED: dict[str, Callable[[Journals], Iterable[str]]] = {
-    "Every accepted message is stored, under the number that the answer named": _lost,
-    "No message is stored twice": _doubled,
+    "Every accepted message is stored under the number that the answer named, and so is what came beside": _lost,
+    "No message, file or trajectory is stored twice": _doubled,
     "A repeated request gets the same numbers": _renumbered,
     "Sessions are numbered without gaps, in the order in which each client sent its messages": _out_of_order,
     "Every refused request was accepted when it was repeated": _never_landed,
     "Every temporary refusal says when to try again; no client got a 500": _misrefused,
-    "Nobody saw the data of another person, and no prompt mixes two people": _seen_by_others,
+    "Nobody saw the data of another person, and no prompt mixes two people (but of skills)": _seen_by_others,
     "No context exceeds its budget": _over_budget,
-    "Nothing is left of erased people, and nothing came back": _not_erased,
+    "Nothing is left of erased people and of imports that were taken back, and nothing came back": _not_erased,
     "Facts are as the last accepted change left them": _changed_otherwise,
     "Expired facts are in the trash": _not_faded,
     "Each turn of a person is covered by one extraction and became one fact": _not_extracted,

@@ -1,8 +1,10 @@
 """The endpoint of the hub: it repeats what people say as facts, chats, embeds, and fails on command."""
 
 import json
+import re
 import zlib
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 
 from tests import summaries
@@ -29,7 +31,7 @@ CHAT_FAULTS: dict[str, Response] = {
 
 def _embeds(change: Callable[[list[list[float]]], Any]) -> Response:
     def respond(handler: Handler) -> None:
-        _send_vectors(handler, change([_vector(text) for text in handler.asked["input"]]))
+        _send_vectors(handler, change([vector(text) for text in handler.asked["input"]]))
 
     return respond
 
@@ -65,10 +67,37 @@ class Model:
         kind = "chat" if is_chat else format_of(handler) or "other"
         read = 0 if is_chat or kind in summaries.NAMES else len(summaries.TURN.findall(prompt))
         handler.endpoint.ended.wait(ANSWER_SECONDS)
-        (fault or (_chat if is_chat else repeat))(handler)
+        (fault or (_chat if is_chat else ANSWERS.get(kind, repeat)))(handler)
         if self.journal:
             noted = {"kind": kind, "people": people_in(prompt), "read": 0 if fault else read, "failed": bool(fault)}
             self.journal.note(do="asked", **noted)
+
+
+_MEMORY = re.compile(r'<memory n="(\d+)"[^>]* by="person"[^>]*>(.*?)</memory>')
+_TRAJECTORY = re.compile(r'<trajectory n="(\d+)" person="(\d+)" outcome="succeeded">')
+
+
+def _cited(handler: Handler) -> None:
+    """The first memories that a person said, word for word."""
+    found = _MEMORY.findall(str(handler.asked["messages"][-1]["content"]))[:2]
+    sentences = [{"text": unescape(text), "memories": [int(number)]} for number, text in found]
+    at.says(json.dumps({"sentences": sentences}, ensure_ascii=False))(handler)
+
+
+def _planned(handler: Handler) -> None:
+    at.says('{"searches": [{"query": "I keep an animal", "kind": "turn"}]}')(handler)
+
+
+def _procedure(handler: Handler) -> None:
+    """What all of them did."""
+    found = _TRAJECTORY.findall(str(handler.asked["messages"][-1]["content"]))
+    numbers = [int(number) for number, _ in found]
+    step = {"section": "step", "text": "Released after make test", "trajectories": numbers}
+    title = {"text": "Release the service", "trajectories": numbers}
+    at.says(json.dumps({"title": title, "when": title, "lines": [step]}))(handler)
+
+
+ANSWERS: dict[str, Response] = {"cited_answer": _cited, "answer_plan": _planned, "skills": _procedure}
 
 
 def _chat(handler: Handler) -> None:
@@ -84,7 +113,7 @@ def _chat(handler: Handler) -> None:
     handler.whole(200, body.encode(), Content_Type="text/event-stream")
 
 
-def _vector(text: str) -> list[float]:
+def vector(text: str) -> list[float]:
     """Hashed words: alike where texts share some."""
     row = [0.0] * DIMENSIONS
     for word in text.lower().split() or [""]:

@@ -42,13 +42,15 @@ class Talker:
             body = {"user_id": self.person.user_id, "session_id": session}
             self._caller.until_accepted("end", "POST", "/api/v1/sessions/end", body)
 
-    def post(self, session: str, number: int) -> Answer:
+    def post(self, session: str, number: int, *, with_file: bool = False) -> Answer:
         said, replied = (mark(self.person.prefix, kind, number) for kind in "nr")
         text = f"I keep a {self._dice.choice(ANIMALS)} called {said} in {self._dice.choice(PLACES)}."
-        messages: list[dict[str, str]] = [
+        messages: list[dict[str, Any]] = [
             {"role": "user", "content": text},
             {"role": "assistant", "content": f"Noted, {replied}."},
         ]
+        if with_file:
+            messages[0]["attachments"] = [_document(mark(self.person.prefix, "d", number))]
         headers = {}
         if self._keyed:
             headers["Idempotency-Key"] = str(uuid.UUID(int=self._dice.getrandbits(128)))
@@ -65,7 +67,16 @@ class Talker:
         answer = self._caller.until_accepted("turns", "POST", "/api/v1/turns", body, **noted)
         if answer.is_accepted and self._dice.random() < RESENT:
             self._caller.ask("turns", "POST", "/api/v1/turns", body, **noted)
+        if answer.is_accepted and with_file:
+            named = mark(self.person.prefix, "d", number)
+            self._caller.journal.note(do="filed", person=self.person.prefix, mark=named)
         return answer
+
+
+def _document(named: str) -> dict[str, str]:
+    """A file that comes with a message."""
+    text = f"# Lease\n\n## Deposit\n\nThe deposit of the flat {named} is 2,400 euros."
+    return {"name": f"{named}.md", "media_type": "text/markdown", "text": text}
 
 
 def _numbers(answer: Answer) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """How much was done each second, and how soon after a fault as much as before."""
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.soak.journal import Line, of_kind
@@ -13,21 +13,34 @@ WINDOW, LONG_WINDOW = 5.0, 10.0
 STEP = 0.5
 # After the start, and after a fault, until a window counts as calm.
 SETTLING_SECONDS = 20.0
+# Before a fault: what was calm then, of so many windows. Other work on the machine takes more at times.
+BEFORE_SECONDS, LEAST_WINDOWS = 300.0, 6
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Moments of what was done; `calm` is the median of windows without a fault, a second."""
+    """Moments of what was done, and the rate a second of each window without a fault, by its start."""
 
     moments: Sequence[float]
-    calm: float
+    calm_windows: Mapping[float, float]
     window: float
 
+    @property
+    def calm(self) -> float:
+        """The median of the whole soak."""
+        return statistics.median(self.calm_windows.values()) if self.calm_windows else 0.0
+
+    def calm_before(self, moment: float) -> float:
+        """The median of the five minutes before a moment; of the whole soak where too few of them were calm."""
+        before = [rate for start, rate in self.calm_windows.items() if moment - BEFORE_SECONDS <= start < moment]
+        return statistics.median(before) if len(before) >= LEAST_WINDOWS else self.calm
+
     def after(self, moment: float, until: float) -> float | None:
-        """Seconds from there to the first window with the calm rate; None: none before `until`."""
+        """Seconds from there to the first window with the rate that was calm before; None: none before `until`."""
+        calm = self.calm_before(moment)
         for place in range(int(max(0.0, until - self.window - moment) / STEP) + 1):
             start = moment + place * STEP
-            if self.within(start) >= SHARE * self.calm:
+            if self.within(start) >= SHARE * calm:
                 return start - moment
         return None
 
@@ -38,14 +51,14 @@ class Rates:
 def rates(moments: Iterable[float], faults: Sequence[Line], *, until: float, window: float) -> Rates:
     """Of these moments; faults have `began` and `ended`."""
     known = sorted(moments)
-    plain = Rates(known, 0.0, window)
+    plain = Rates(known, {}, window)
     starts = [SETTLING_SECONDS + place * window for place in range(int((until - SETTLING_SECONDS) / window))]
-    calm = [
-        plain.within(start)
+    calm = {
+        start: plain.within(start)
         for start in starts
         if not any(start + window > fault["began"] and start < fault["ended"] + SETTLING_SECONDS for fault in faults)
-    ]
-    return Rates(known, statistics.median(calm) if calm else 0.0, window)
+    }
+    return Rates(known, calm, window)
 
 
 # Of the clients that keep a pace.

@@ -29,7 +29,7 @@ class Reader:
         query = f"Which {self._dice.choice(ANIMALS)} lives in {self._dice.choice(PLACES)}? {self._dice.random():.6f}"
         if self._dice.random() < 0.3:
             body = {"user_id": person.user_id, "query": query, "kinds": ["fact", "episode", "turn"], "limit": 20}
-            self._caller.ask("search", "POST", "/api/v1/search", body, told=_shown, person=person.prefix)
+            self._caller.ask("search", "POST", "/api/v1/search", body, told=shown, person=person.prefix)
             return
         budget = self._dice.choice(BUDGETS)
         asked: dict[str, Any] = {
@@ -46,10 +46,11 @@ class Reader:
     def _counted(self, answer: Answer) -> dict[str, Any]:
         if answer.status != 200:
             return {}
-        return {**_shown(answer), "counted": len(self._encoding.encode_ordinary(answer.body["memory"]))}
+        return {**shown(answer), "counted": len(self._encoding.encode_ordinary(answer.body["memory"]))}
 
 
-def _shown(answer: Answer) -> dict[str, Any]:
+def shown(answer: Answer) -> dict[str, Any]:
+    """Whose marks an answer has."""
     return {"people": people_in(json.dumps(answer.body, ensure_ascii=False))} if answer.status == 200 else {}
 
 
@@ -99,7 +100,7 @@ def is_done(answer: Answer) -> bool:
 
 def _told(answer: Answer) -> dict[str, Any]:
     """A result that is an error says what went wrong; a tool has no status."""
-    told = _shown(answer)
+    told = shown(answer)
     if answer.status == 200 and not is_done(answer):
         told["error"] = json.dumps(answer.body, ensure_ascii=False)[:300]
     return told

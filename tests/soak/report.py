@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from tests.soak import rates
+from tests.soak.heavy import TURNS
 from tests.soak.journal import of_kind
 from tests.soak.judge import SHOWN, Journals, Verdict, counts
 from tests.soak.rates import Recovery
@@ -24,6 +25,12 @@ NAMES = {
     "delete": "facts deleted",
     "restore": "facts restored",
     "page": "pages and forms of the admin",
+    "import": "imports: uploads, states, starts, undoing",
+    "trajectory": "trajectories",
+    "skills": "skills listed and read",
+    "answer": "questions answered",
+    "link": "links to the page of the person",
+    "own page": "pages and forms of the person",
     "late": "posts for people who were erased",
 }
 ITEM = "- "
@@ -45,7 +52,13 @@ of messages; a tenth of the posts is sent twice;
 - an agent that uses MCP;
 - an application that states, rewords, deletes and restores facts, and one whose facts expire;
 - an operator in the admin (lists, corrections, undo, forgetting, restoring);
-- passes of forgetting, and erasures.
+- a person with {turns:,} turns from before, who goes on talking and is searched all the time;
+- two people who send a file with each message, search such files and ask questions that are answered with citations;
+- an application that imports exports of ChatGPT: first what it would do, then in earnest, every other one twice, and
+every fourth is taken back;
+- three people whose agents post trajectories and ask which skills there are;
+- a person at the page of their own memory: they look, correct, forget, take back, and download a copy of all;
+- passes of forgetting, and erasures of people who have turns, facts, a file and a trajectory.
 
 A client repeats a request that is answered 429, 503 or not at all until the hub accepts it. Each text has a mark that
 shows whose it is.
@@ -56,7 +69,8 @@ a server, too.
 ## Verdicts
 {verdicts}
 
-A message counts as stored if the API lists it at the end, under the number that its acceptance named. After the run,
+A message counts as stored if the API lists it at the end, under the number that its acceptance named. What came beside
+messages is imports, files and trajectories; a file must have been read. After the run,
 {tables} tables and the files of the hub's folder were searched for the words and the ids of {erased} erased people.
 {drained}
 
@@ -67,7 +81,8 @@ The model was asked {asked} times and failed {failed} times. {commands}
 
 ## Faults
 - **The calm rate** was {calm:.1f} accepted requests a second (the median of 5 s) and {read:.1f} turns read by the model
-a second (of 10 s). Clients wait between requests and do not catch up on requests that a fault delayed. Therefore the
+a second (of 10 s). After a fault it is that of the five minutes before, because other work on the machine takes more at
+times. Clients wait between requests and do not catch up on requests that a fault delayed. Therefore the
 calm rate is what the clients ask for, not the most that the hub can do.
 - **"Requests again" and "work again"** are the seconds from the end of a fault to the start of the first 5 s, or 10 s,
 with at least 95 % of the calm rate.
@@ -88,6 +103,7 @@ def page(journals: Journals, judged: Sequence[Verdict], *, made_by: str) -> str:
         day=date.today().isoformat(),
         minutes=ended["at"] / 60,
         made_by=made_by,
+        turns=TURNS,
         faults=len(found),
         outcome=outcome(judged),
         beside=_beside(ended["load"]),

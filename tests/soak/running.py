@@ -10,19 +10,27 @@ from pathlib import Path
 from memoryhub import embedded_postgres
 from tests.commands.hub import RUNNING, Hub, wait_until
 from tests.llm.endpoint import Endpoint
-from tests.soak import ending, faults, staff, stage
+from tests.soak import ending, faults, heavy, staff, stage
 from tests.soak.asking import Caller, Client
+from tests.soak.importer import Importer
 from tests.soak.journal import Journal, of_kind, read
 from tests.soak.judge import CHECKS
+from tests.soak.makers import Makers
 from tests.soak.model import Model
 from tests.soak.people import Chatter, Person, Talker
 from tests.soak.readers import Reader, Tools
+from tests.soak.visitor import Visitor
 
 # The ids are the same in all tenants.
 TALKING = [Person(slug, f"p{n}", f"{letters}{n:03}") for slug, letters in stage.TENANTS.items() for n in (1, 2, 3)]
 CHATTING = [Person("alpha", "chatter", "gw001"), Person("beta", "chatter", "gw002")]
 AGENT, KEEPING = Person("beta", "agent-s", "mc001"), Person("beta", "keeper-s", "ke001")
 DESK, FADING = Person("alpha", "operator-s", "op001"), Person("gamma", "fader-s", "fd001")
+VISITING, IMPORTING = Person(stage.OWN_PAGES, "visitor-s", "vi001"), Person("alpha", "importer-s", "im001")
+MAKING = [Person(stage.SKILLED, f"maker-{n}", f"mk{n:03}") for n in (1, 2, 3)]
+# One has idempotency keys, the other ids of messages.
+ASKING = [Person("alpha", "asker-1", "as001"), Person("beta", "asker-2", "as002")]
+HEAVY = Person("alpha", "heavy", "hv001")
 LEAVING = "ez"
 PASS = ("decay", "--tenant", FADING.tenant)
 
@@ -71,7 +79,26 @@ class Soak:
             yield self._client(f"reader {slug}", reader.step, every=1.0)
         for chatter in self.chatters:
             yield self._client(f"gateway {chatter.person.prefix}", chatter.step, every=2.0)
+        yield from self._with_much()
         yield from self._staff()
+
+    def _with_much(self) -> Iterator[Client]:
+        """Those who have many turns, files, trajectories, or conversations from elsewhere."""
+        talker = Talker(self.caller("heavy", HEAVY.tenant), HEAVY, self._seed(HEAVY.prefix))
+        yield self._client("heavy", heavy.HeavyTalker(talker).step, every=4.0)
+        reader = Reader(self.caller("reader-heavy", HEAVY.tenant), [HEAVY], self._seed("reader-heavy"))
+        yield self._client("reader heavy", reader.step, every=1.5)
+        for person in ASKING:
+            caller = self.caller(f"asker-{person.prefix}", person.tenant)
+            yield self._client(
+                f"asker {person.prefix}", heavy.Asker(caller, person, self._seed("asker")).step, every=10
+            )
+        makers = Makers(self.caller("makers", stage.SKILLED), MAKING, self._seed("makers"))
+        yield self._client("makers", makers.step, every=4.0)
+        importer = Importer(self.caller("importer", IMPORTING.tenant), IMPORTING, self._seed("importer"))
+        yield self._client("importer", importer.step, every=15.0)
+        visitor = Visitor(self.hub.port, self.caller("visitor", VISITING.tenant), VISITING)
+        yield self._client("visitor", visitor.step, every=10.0)
 
     def _staff(self) -> Iterator[Client]:
         agent = Tools(Caller(self.hub.port, self.keys.agent, self.journal("mcp")), AGENT, self._seed("mcp"))
@@ -126,11 +153,15 @@ class Soak:
     def look(self) -> None:
         """Note what there is."""
         callers = {slug: self.caller(f"end-{slug}", slug) for slug in stage.TENANTS}
-        for person in (*TALKING, *CHATTING):
+        for person in (*TALKING, *CHATTING, *ASKING, IMPORTING, HEAVY):
             ending.note_turns(callers[person.tenant], person, self.log)
+        for person in ASKING:
+            ending.note_files(callers[person.tenant], person, self.log)
+        for person in MAKING:
+            ending.note_trajectories(callers[person.tenant], person, self.log)
         ending.note_facts(callers[AGENT.tenant], AGENT, self.log)
         journals = read(self.folder)
-        kept = {"keeper": KEEPING.tenant, "operator": DESK.tenant, "fader": FADING.tenant}
+        kept = {"keeper": KEEPING.tenant, "operator": DESK.tenant, "fader": FADING.tenant, "visitor": VISITING.tenant}
         for name, tenant in kept.items():
             for fact in dict.fromkeys(line["id"] for line in journals[name] if line["do"] in ("fact", "fades")):
                 ending.note_fact(callers[tenant], fact, self.log)
@@ -160,7 +191,11 @@ def soak(endpoint: Endpoint, stood: stage.Stage, folder: Path, plan: Plan) -> No
     model = Model()
     endpoint.responds(model)
     with _up(stood.home, folder, {**stage.SETTINGS, "OPENAI_BASE_URL": endpoint.url, **stood.clock.environ}) as hub:
-        one = Soak(folder, hub, stage.make_keys(stood.home, (AGENT.tenant, AGENT.user_id)), plan)
+        taught = [person.user_id for person in MAKING[:2]]
+        keys = stage.make_keys(stood.home, (AGENT.tenant, AGENT.user_id), taught)
+        before = Caller(hub.port, keys.tenants[HEAVY.tenant], Journal(folder, "before", time.monotonic()))
+        heavy.seed(before, HEAVY)
+        one = Soak(folder, hub, keys, plan)
         model.journal = one.journal("model")
         rig = faults.Rig(hub, model, stood.disk, stood.clock)
         one.use(lambda: faults.carry_out(rig, plan.seed, until=plan.seconds, journal=one.log))

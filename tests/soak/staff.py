@@ -1,23 +1,19 @@
 """Those who look after memories: an application that keeps facts, an operator in the admin, passes and erasures."""
 
-import http.client
-import http.cookiejar
 import os
 import random
-import re
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.soak.asking import AGAIN_SECONDS, LANDED_SECONDS, REQUEST_SECONDS, Answer, Caller
+from tests.soak.asking import AGAIN_SECONDS, LANDED_SECONDS, Answer, Caller
+from tests.soak.browsing import Browser, found_in
 from tests.soak.journal import Journal, mark
+from tests.soak.makers import post_trajectory
 from tests.soak.people import Person, Talker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -39,12 +35,13 @@ class Facts:
         return f"Collects stamps of {mark(self.person.prefix, 'f', self._number)}"
 
     def state(self, **more: Any) -> tuple[str, str]:
-        """A new fact: its id and text."""
+        """A new fact: its id, or nothing where it was refused, and its text."""
         text = self.text()
         body = {"user_id": self.person.user_id, "content": text, "category": "context", **more}
         headers = {"Idempotency-Key": str(uuid.uuid4())}
-        answer = self.caller.until_accepted("state", "POST", "/api/v1/facts", body, headers=headers)
-        return str(answer.body["id"]), text
+        noted = {"headers": headers, "ends": "expires_at" in more}
+        answer = self.caller.until_accepted("state", "POST", "/api/v1/facts", body, **noted)
+        return str(answer.body["id"]) if answer.is_accepted else "", text
 
     def look(self, fact: str, *allowed: State) -> State:
         """What it is now, noted beside what it can be."""
@@ -92,7 +89,8 @@ class Fader:
     def step(self) -> None:
         soon = (datetime.now(UTC) + EXPIRES).isoformat()
         fact, _ = self._facts.state(expires_at=soon)
-        self._facts.caller.journal.note(do="fades", id=fact)
+        if fact:
+            self._facts.caller.journal.note(do="fades", id=fact)
 
 
 class Operator:
@@ -108,12 +106,9 @@ class Operator:
     )
 
     def __init__(self, port: int, caller: Caller, person: Person, access: dict[str, str], seed: str) -> None:
-        self._base, self._access = f"http://127.0.0.1:{port}", access
-        self._facts, self._journal = Facts(caller, person), caller.journal
+        self._browser, self._access = Browser(port, caller.journal, "page"), access
+        self._facts = Facts(caller, person)
         self._dice = random.Random(seed)
-        self._cookies = http.cookiejar.CookieJar()
-        handlers = (urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(self._cookies))
-        self._opener = urllib.request.build_opener(*handlers)
 
     def step(self) -> None:
         if self._dice.random() < 0.5:
@@ -132,7 +127,7 @@ class Operator:
             "restore": ["active", before[1]],
         }[verb]
         page = self._page(f"memories/fact/{fact}/change/")
-        form = {"version": _found(r'name="version" value="(\d+)"', page), "reason": "soak"}
+        form = {"version": found_in(r'name="version" value="(\d+)"', page), "reason": "soak"}
         path = f"memories/fact/{fact}/{verb}/"
         if verb == "correct":
             form |= {"content": after[1], "category": "context"}
@@ -142,7 +137,7 @@ class Operator:
             # The message with it went with an answer that was lost.
             return before
         done = self._page(path, form)
-        self._undo = _found(rf"/admin/(memories/fact/{fact}/undo/[0-9a-f-]+/)", done)
+        self._undo = found_in(rf"/admin/(memories/fact/{fact}/undo/[0-9a-f-]+/)", done)
         return self._facts.look(fact, before, after)
 
     _undo = ""
@@ -163,26 +158,9 @@ class Operator:
         self._open("login/", {"username": self._access["username"], "password": self._access["password"]})
 
     def _open(self, path: str, form: dict[str, str] | None) -> tuple[int, str]:
-        begun, data = time.monotonic(), None
-        if form is not None:
-            token = next((cookie.value for cookie in self._cookies if "csrf" in cookie.name), "") or ""
-            data = urllib.parse.urlencode({**form, "csrfmiddlewaretoken": token}).encode()
-        retry_after = ""
-        try:
-            with self._opener.open(f"{self._base}/admin/{path}", data, timeout=REQUEST_SECONDS) as answer:
-                status, text = answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            status, text, retry_after = error.code, error.read().decode(), error.headers.get("Retry-After", "")
-        except (OSError, http.client.HTTPException):
-            status, text = 0, ""
-        noted = {"page": re.sub(r"[0-9a-f-]{36}", "id", path), "sent": form is not None, "retry_after": retry_after}
-        self._journal.note(do="page", status=status, ms=round((time.monotonic() - begun) * 1000), **noted)
-        return status, text
-
-
-def _found(pattern: str, text: str) -> str:
-    found = re.search(pattern, text)
-    return found.group(1) if found else ""
+        sent = None if form is None else {**form, "csrfmiddlewaretoken": self._browser.cookie("csrf")}
+        status, page = self._browser.open(f"admin/{path}", sent)
+        return status, page.decode(errors="replace")
 
 
 class Commands:
@@ -231,7 +209,8 @@ class Eraser:
         person = Person(self._tenant, f"leaving-{prefix}", prefix)
         talker = Talker(self._caller, person, f"{self._seed} {prefix}")
         for number in range(1, 4):
-            talker.post("last", number)
+            talker.post("last", number, with_file=number == 1)
+        post_trajectory(self._caller, person, 1, family="leaving")
         Facts(self._caller, person).state()
         body = {"user_id": person.user_id, "query": "Which stamps?"}
         self._caller.ask("context", "POST", "/api/v1/context", body)

@@ -6,7 +6,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,8 @@ from tests.soak.model import DIMENSIONS
 DISK = "4g"
 SOURCE = Path(__file__).with_name("clock.c")
 TENANTS = {"alpha": "aa", "beta": "bb", "gamma": "cc"}
+# Where people have a page of their own, and agents are given skills.
+OWN_PAGES = SKILLED = "beta"
 # Short, so that faults meet work at every moment.
 SETTINGS = {
     "MEMORYHUB_DEBOUNCE_SECONDS": "2",
@@ -97,18 +99,20 @@ class Keys:
     operator: dict[str, str]
 
 
-def make_keys(home: Path, agent: tuple[str, str]) -> Keys:
-    """Tenants and keys, made beside the running hub; `agent` is the tenant and the person of the agent's key."""
+def make_keys(home: Path, agent: tuple[str, str], taught: Sequence[str]) -> Keys:
+    """Tenants and keys, made beside the running hub; `agent` is the tenant and the person of the agent's key, `taught`
+    are the people whose trajectories taught a skill that is in use."""
     # Django is set up only when the hub runs.
     from django.db import connections
 
     from memories.curation.access.keys import Binding
     from tests import factories
 
-    tenants = {slug: factories.tenant(slug=slug) for slug in TENANTS}
+    tenants = {slug: factories.tenant(slug=slug, person_page=slug == OWN_PAGES) for slug in TENANTS}
     keys = {slug: factories.api_key(tenant)[1] for slug, tenant in tenants.items()}
     slug, user = agent
     bound = factories.api_key(tenants[slug], binding=Binding(user, "", "user", ""))[1]
+    factories.skill(*(factories.end_user(tenants[SKILLED], external_id=name) for name in taught))
     connections.close_all()
     return Keys(keys, bound, json.loads((home / "demo.json").read_text(encoding="utf-8")))
 

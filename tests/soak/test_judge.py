@@ -60,6 +60,14 @@ def sound() -> Journals:
         ],
         "mcp": [{"do": "added", "mark": "aa001f00001", **person}],
         "keeper": [fact, {"do": "fades", "at": 7.0, "id": "g"}],
+        "others": [
+            {"do": "imported", "session": "i", "marks": ["aa001n00020"], **person},
+            {"do": "taken back", "session": "j", "marks": ["aa001n00021"], **person},
+            {"do": "filed", "mark": "aa001d00001", **person},
+            {"do": "trajectory", "status": 202, "mark": "aa001t00001", **person},
+            {"do": "own page", "page": "me/", "status": 200, "sent": False, "people": ["aa001"], **person},
+            {"do": "asked", "kind": "skills", "people": ["aa001", "bb001"], "read": 0, "failed": False, "at": 5.0},
+        ],
         "commands": [
             {"do": "command", "at": 9.0, "command": "erase_user", "code": 1, "person": "ez001"},
             *({"do": "command", "at": 320.0, "command": name, "code": 0, "at_end": True} for name in judge.CHECKS),
@@ -81,6 +89,9 @@ def sound() -> Journals:
             {"do": "facts of", "at": 310.0, "person": "aa001", "marks": ["aa001f00001"]},
             {"do": "fact in the end", "at": 310.0, "id": "f", "seen": ["trashed", "a"]},
             {"do": "fact in the end", "at": 310.0, "id": "g", "seen": ["trashed", "b"]},
+            held(1, "aa001n00020", "i"),
+            {"do": "files of", "at": 310.0, "person": "aa001", "files": [["aa001d00001", "read"]]},
+            {"do": "trajectories of", "at": 310.0, "person": "aa001", "marks": ["aa001t00001"]},
             {"do": "searched", "at": 311.0, "tables": 90, "people": 1},
         ],
     }
@@ -117,6 +128,12 @@ def half_erased(journals: Journals) -> None:
     del journals["eraser"][0]
 
 
+def asked_for_a_copy(*statuses: int) -> Callable[[Journals], None]:
+    form: Line = {"do": "own page", "page": judge.COPY_FORM, "sent": True, "person": "aa001", "people": []}
+    asked = [{**form, "at": 5.0, "status": status, "retry_after": "5"} for status in statuses]
+    return lambda journals: journals["others"].extend([*asked, {"do": "no copy", "at": 9.0, "person": "aa001"}])
+
+
 REFUSED: Line = {"do": "search", "at": 1.0, "person": "aa001", "code": ""}
 PLANTED: dict[str, tuple[Callable[[Journals], None], set[str]]] = {
     "a lost turn": (without("soak", 4), {"_lost", "_out_of_order"}),
@@ -125,6 +142,21 @@ PLANTED: dict[str, tuple[Callable[[Journals], None], set[str]]] = {
     "a turn under another number": (but("soak", 3, number=3), {"_lost", "_out_of_order"}),
     "a doubled turn": (more("soak", held(5, "aa001n00001")), {"_doubled", "_out_of_order"}),
     "a doubled turn through the gateway": (more("soak", held(3, "aa001n00009", "c")), {"_doubled"}),
+    "an import that is gone": (but("soak", 12, mark=""), {"_lost"}),
+    "a file that was not read": (but("soak", 13, files=[["aa001d00001", "failed"]]), {"_lost"}),
+    "a doubled file": (but("soak", 13, files=[["aa001d00001", "read"]] * 2), {"_doubled"}),
+    "a trajectory that is gone": (but("soak", 14, marks=[]), {"_lost"}),
+    "a doubled trajectory": (but("soak", 14, marks=["aa001t00001"] * 2), {"_doubled"}),
+    "a trajectory that was never accepted": (but("others", 3, status=503, retry_after="2"), {"_never_landed"}),
+    "an import that was never done": (
+        more("others", {"do": "not imported", "person": "p", "why": "w"}),
+        {"_never_landed"},
+    ),
+    "an import that was taken back and stayed": (more("soak", held(2, "aa001n00021", "i")), {"_not_erased"}),
+    "a leak on a page of one's own": (but("others", 4, people=["bb001"]), {"_seen_by_others"}),
+    "a copy that was never made": (asked_for_a_copy(200), {"_never_landed"}),
+    "a copy that was refused each time": (asked_for_a_copy(503, 503), {"_never_landed"}),
+    "a copy that was refused and not asked for again": (asked_for_a_copy(503), set()),
     "a repetition told another number": (but("talker", 1, numbers=[1, 5]), {"_lost", "_renumbered"}),
     "a round that was never accepted": (more("talker", turns(3, 503)), {"_never_landed"}),
     "a client that broke off": (more("soak", {"do": "broke off", "client": "c", "why": "w"}), {"_never_landed"}),
@@ -165,6 +197,19 @@ def test_the_first_calm_window_after_a_fault_counts() -> None:
     # A window with 95 % may begin a little before the first request.
     assert found.after(103.0, 200.0) == 4.0
     assert found.after(103.0, 110.0) is None
+
+
+def test_what_is_calm_is_that_of_the_time_before_a_fault() -> None:
+    """Ten requests a second, and five beside other work from 1,000 s on; at 1,500 s none for four seconds."""
+    moments = [float(second) + tenth / 10 for second in range(1_000) for tenth in range(10)]
+    moments += [
+        second + tenth / 5 for second in range(1_000, 2_000) for tenth in range(5) if not 1_500 <= second < 1_504
+    ]
+    found = rates.rates(moments, [{"began": 1_500.0, "ended": 1_500.0}], until=2_000.0, window=rates.WINDOW)
+    assert (found.calm, found.calm_before(300.0), found.calm_before(1_500.0)) == (7.5, 10, 5)
+    # Too soon to tell.
+    assert found.calm_before(30.0) == found.calm
+    assert found.after(1_500.0, 1_600.0) == 4.0
 
 
 def test_a_seed_draws_the_same_faults_again_and_all_before_one_comes_twice() -> None:
