@@ -237,11 +237,11 @@ class TurnIndex:
         there = np.append(self.keys, np.iinfo(np.int64).max)[after] <= _key(session, stretches.last)
         return (session >= 0) & there
 
-    def was_read(self, turns: int) -> None:
-        """So many turns were looked at."""
+    def let_go(self) -> None:
+        """Nobody looks at vectors of its file for now."""
         for part in self.parts:
-            if part.rows.looked_at is not None:
-                part.rows.looked_at(turns)
+            if part.rows.let_go is not None:
+                part.rows.let_go()
 
     def __len__(self) -> int:
         return len(self.session_of)
@@ -327,10 +327,15 @@ class Opened(NamedTuple):
 
 def open_or_newest(person: EndUser, space: EmbeddingSpace | None, *, shown: Shown | None = None) -> Opened:
     """The person's turns as they are now; of a heavy person whose index is being made the newest of them."""
+    newest = _Newest(person, space)
     try:
-        return Opened(open_index(person, space, shown=shown), is_whole=True)
+        whole = open_index(person, space, shown=shown)
     except HubBusy:
-        return Opened(indexes.open(_Newest(person, space)), is_whole=False)
+        return Opened(indexes.open(newest), is_whole=False)
+    if whole.path and indexes.drop(newest):
+        # They stood for all while the file was made.
+        allocator.trim()
+    return Opened(whole, is_whole=True)
 
 
 def _newest(sessions: Sequence[IndexedSession]) -> list[IndexedSession]:
