@@ -234,7 +234,8 @@ def build(
     conversations = Conversations.of(tenant, agent_id=request.agent_id, as_of=request.as_of)
     turns = None
     if query and request.wants("turns") and request.limits.get("turns") != 0:
-        turns = recalled_turns.recallable(found.person, query, window, conversations)
+        room, is_filled = request.max_tokens, request.fill == BUDGET
+        turns = recalled_turns.recallable(found.person, query, window, conversations, room=room, is_filled=is_filled)
     task = _Task(found, found.person, request, query, window, rules, now, frame, conversations, outdated, turns)
     sequence = _sequence(task)
     blocks = _blocks(task, sequence, request.max_tokens - cost)

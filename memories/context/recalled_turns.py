@@ -46,8 +46,9 @@ RELEVANT_LENGTHS: Lengths = ((3, None, MOST_TEXT), (8, 90, 27), (10_000, 40, 14)
 FILLING_LENGTHS: Lengths = ((10, None, MOST_TEXT), (10_000, 120, 36))
 # Tokens up to which passages are told as a whole, where a question needs few.
 ROOMY = 500
-# Of the best so many are certain, however many turns there are.
-CERTAIN = 256
+# Of the best, however many turns there are, as many are certain as the room holds of the shortest; so many at least and
+# at most.
+CERTAIN = (64, 256)
 # Turns that are read beyond those that should fill the room, and at once where they did not: some may not be told.
 SPARE, AT_ONCE = 4, 32
 
@@ -106,8 +107,11 @@ class Recallable:
 
     @cached_property
     def tokens(self) -> int:
-        """About how many tokens all of them take as passages."""
-        counts = self.ranked.index.token_counts[self.ranked.places[self.ranked.allowed]]
+        """About how many tokens all of them take as passages; of very many at least how many."""
+        permitted = self.ranked.permitted
+        if (many := LEAST * int(np.count_nonzero(permitted))) > relevance.LITTLE:
+            return many
+        counts = self.ranked.index.token_counts[permitted]
         return int(np.minimum(counts, FILLING_LENGTHS[-1][2]).sum()) + BESIDE_TEXT * len(counts)
 
     def related(self, most: int) -> int:
@@ -132,11 +136,23 @@ class Bounds(NamedTuple):
     least_level: Level = Level.NONE
 
 
-def recallable(person: EndUser, query: PreparedQuery, window: OpenWindow, conversations: Conversations) -> Recallable:
-    """Turns in the window and of other conversations are left out."""
+def recallable(
+    person: EndUser,
+    query: PreparedQuery,
+    window: OpenWindow,
+    conversations: Conversations,
+    *,
+    room: int,
+    is_filled: bool,
+) -> Recallable:
+    """Turns in the window and of other conversations are left out. `room`: tokens, of which unrelated turns take what
+    is left if it `is_filled`."""
     index, is_whole = open_or_newest(person, query.space, shown=Shown(window.session, window.numbers))
     among = _outside(index, window)
-    ranked = turn_search.rank(person, index, query, SearchFilters(), conversations, most=CERTAIN, among=among)
+    least, most = CERTAIN
+    if not is_filled:
+        most = min(most, max(least, room // (BESIDE_TEXT + RELEVANT_LENGTHS[-1][2])))
+    ranked = turn_search.rank(person, index, query, SearchFilters(), conversations, most=most, among=among)
     return Recallable(query, ranked, is_whole)
 
 

@@ -72,6 +72,13 @@ class LRUCache(Generic[T]):
             if self._values and not (self._timer and self._timer.is_alive()):
                 self._schedule(self._idle_seconds)
 
+    def drop(self, key: Hashable) -> bool:
+        """Whether it was there."""
+        with self._lock:
+            was_there = key in self._values
+            self._drop(key)
+            return was_there
+
     def evict_idle(self) -> None:
         """Evict idle values, and run again when the oldest of the others becomes idle."""
         now = time.monotonic()
@@ -175,6 +182,10 @@ class Indexes:
         if patience.beside:
             return _beside(partial(self._made, source, key, stamp, kept, patience._replace(seconds=None)), patience)
         return self._made(source, key, stamp, kept, patience)
+
+    def drop(self, source: Source[Any, Any]) -> bool:
+        """Nobody needs this index any more. Whether it was kept."""
+        return self._cache.drop((source.kind, *source.key))
 
     def _made(self, source: Source[S, T], key: Hashable, stamp: S, former: _Kept | None, patience: Patience) -> T:
         with self._only_maker(key, patience):

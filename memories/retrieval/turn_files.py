@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -47,8 +48,6 @@ FILE_FROM = 8_192
 # With so many turns it has the levels of the vectors, too, and a search reads few of the vectors themselves; with so
 # many their signs, and a search whose question resembles something reads few of the levels.
 LEVELS_FROM, SIGNS_FROM = 16_384, 262_144
-# Then so many of their bytes stay mapped: the system maps some pages around each.
-MOST_MAPPED, MAPPED_AT_ONCE = 64 << 20, 64 << 10
 # A file that nobody used for so long goes; a used one is marked once a minute.
 UNUSED_SECONDS, MARKED_SECONDS = 86_400.0, 60.0
 # So long the next one goes on with a draft that a killed process left.
@@ -295,7 +294,7 @@ def mapped(path: Path, wanted: dict[str, Any]) -> KeptTurns | None:
         name: np.frombuffer(room, np.dtype(kind), int(np.prod(shape)), at).reshape(shape)
         for name, (kind, shape, at) in head["sections"].items()
     }
-    vectors, looked_at = None, None
+    vectors, let_go = None, None
     if head["space"]:
         of_rows: dict[str, Any] = {name: arrays[f"vectors.{name}"] for name in VECTORS}
         vectors = Rows(**of_rows)
@@ -303,34 +302,23 @@ def mapped(path: Path, wanted: dict[str, Any]) -> KeptTurns | None:
         vectors = replace(vectors, levels=Levels(*(arrays[f"levels.{name}"] for name in LEVELS)))
         if "signs.planes" in arrays:
             vectors = replace(vectors, bits=Bits(arrays["signs.planes"], *arrays["signs.noise"].tolist()))
-        looked_at = _Looks(room, vectors.raw.nbytes)
+        let_go = partial(_let_go, room, vectors.raw.nbytes)
     rows = TurnRows(
         sessions=_uuids(arrays["sessions"]),
         postings=Postings(*(arrays[f"postings.{name}"] for name in POSTINGS)),
         vectors=vectors,
         mapped=True,
-        looked_at=looked_at,
+        let_go=let_go,
         **{name: arrays[name] for name in PLAIN},
     )
     return KeptTurns(path, rows, _progress(arrays["progress"]))
 
 
-class _Looks:
-    """Lets go of the vectors of a mapped file when so many were looked at that most of them may be mapped. The system
-    keeps them as long as it has room, but they do not count as memory of the process any more."""
-
-    def __init__(self, room: mmap.mmap, size: int) -> None:
-        self._room, self._end, self._mapped = room, HEAD + size, 0
-
-    def __call__(self, vectors: int) -> None:
-        self._mapped += vectors * MAPPED_AT_ONCE
-        if self._mapped > MOST_MAPPED:
-            self._mapped = 0
-            self._let_go()
-
-    def _let_go(self) -> None:
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self._room.madvise(mmap.MADV_DONTNEED, 0, self._end // mmap.PAGESIZE * mmap.PAGESIZE)
+def _let_go(room: mmap.mmap, size: int) -> None:
+    """Unmap the vectors: the system maps sixteen pages around each that is looked at, and those of few questions are as
+    many as all. It keeps them as long as it has room, but they do not count as memory of the process any more."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        room.madvise(mmap.MADV_DONTNEED, 0, (HEAD + size) // mmap.PAGESIZE * mmap.PAGESIZE)
 
 
 def last_turns_stand(person: EndUser, rows: TurnRows) -> bool:

@@ -37,17 +37,22 @@ _BESIDE = 60
 # What came later stands beside the others until it is so many turns, and such a share of them.
 TAIL, TAIL_SHARE = 1_024, 1 / 16
 # By hand, because an agent waits for it before every reply.
-# The sessions come only if they are not those of a digest that is known: a heavy person has thousands.
+# The sessions come only if they are not those of a digest that is known: a heavy person has thousands. The digest is of
+# numbers alone, since texts take twice the time: only a merge renames a session, and that raises the generation.
+_VERSION = """hashint8extended(turn_count::bigint << 32 | embedded_number,
+    uuid_hash_extended(id, deleted_number::bigint << 32 | redactions))"""
 _COLUMNS = "id, external_id, agent_id, memory_of, turn_count, embedded_number, deleted_number, redactions"
 _SESSIONS = f"""
-    WITH session AS MATERIALIZED (
-        SELECT {_COLUMNS}, created_at FROM memories_session
-        WHERE tenant_id = %s AND end_user_id = %s AND turn_count > deleted_number
-    ), digest AS (
-        SELECT count(*) AS sessions, bit_xor(hash_record_extended(ROW({_COLUMNS}), 0)) AS hash FROM session
+    WITH digest AS (
+        SELECT count(*) AS sessions, coalesce(bit_xor({_VERSION}), 0) AS hash FROM memories_session
+        WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND turn_count > deleted_number
     )
-    SELECT sessions, coalesce(hash, 0), {_COLUMNS} FROM digest
-    LEFT JOIN session ON (digest.sessions, coalesce(digest.hash, 0)) IS DISTINCT FROM (%s::bigint, %s::bigint)
+    SELECT sessions, hash, {_COLUMNS} FROM digest LEFT JOIN LATERAL (
+        SELECT {_COLUMNS}, created_at FROM memories_session
+        WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND turn_count > deleted_number
+            AND (digest.sessions, digest.hash) IS DISTINCT FROM (%(sessions)s::bigint, %(hash)s::bigint)
+        OFFSET 0
+    ) session ON true
     ORDER BY created_at, id
 """  # noqa: S608  (columns of our own model)
 
@@ -232,11 +237,11 @@ class TurnIndex:
         there = np.append(self.keys, np.iinfo(np.int64).max)[after] <= _key(session, stretches.last)
         return (session >= 0) & there
 
-    def was_read(self, turns: int) -> None:
-        """So many turns were looked at."""
+    def let_go(self) -> None:
+        """Nobody looks at vectors of its file for now."""
         for part in self.parts:
-            if part.rows.looked_at is not None:
-                part.rows.looked_at(turns)
+            if part.rows.let_go is not None:
+                part.rows.let_go()
 
     def __len__(self) -> int:
         return len(self.session_of)
@@ -322,10 +327,15 @@ class Opened(NamedTuple):
 
 def open_or_newest(person: EndUser, space: EmbeddingSpace | None, *, shown: Shown | None = None) -> Opened:
     """The person's turns as they are now; of a heavy person whose index is being made the newest of them."""
+    newest = _Newest(person, space)
     try:
-        return Opened(open_index(person, space, shown=shown), is_whole=True)
+        whole = open_index(person, space, shown=shown)
     except HubBusy:
-        return Opened(indexes.open(_Newest(person, space)), is_whole=False)
+        return Opened(indexes.open(newest), is_whole=False)
+    if whole.path and indexes.drop(newest):
+        # They stood for all while the file was made.
+        allocator.trim()
+    return Opened(whole, is_whole=True)
 
 
 def _newest(sessions: Sequence[IndexedSession]) -> list[IndexedSession]:
@@ -342,8 +352,9 @@ def _newest(sessions: Sequence[IndexedSession]) -> list[IndexedSession]:
 
 
 def _read_sessions(person: EndUser, known: Sessions | None = None) -> Sessions:
-    digest = known.digest if known else (None, None)
-    rows = binary_rows.fetched(_SESSIONS, [person.tenant_id, person.pk, *digest])
+    sessions, of_them = known.digest if known else (None, None)
+    whose = {"tenant": person.tenant_id, "person": person.pk}
+    rows = binary_rows.fetched(_SESSIONS, {**whose, "sessions": sessions, "hash": of_them})
     read = [IndexedSession(*row[2:]) for row in rows if row[2]]
     is_known = known and known.digest == rows[0][:2]
     return Sessions(rows[0][:2], None if is_known else read)

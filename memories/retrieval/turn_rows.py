@@ -76,8 +76,8 @@ class TurnRows:
     vectors: Rows | None
     # Its arrays are those of a file that all processes map.
     mapped: bool = False
-    # Told how many vectors of that file were looked at.
-    looked_at: Callable[[int], None] | None = None
+    # Called when vectors of that file were looked at.
+    let_go: Callable[[], None] | None = None
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -150,7 +150,7 @@ def rank(
     if among is not None:
         allowed &= among
     best = ranking.best(index.units, query.queries, allowed=allowed, most=most, sessions=sessions)
-    index.was_read(len(best.places))
+    index.let_go()
     return TurnRanking(person, index, *best, allowed[best.places], allowed, query.queries)
 
 

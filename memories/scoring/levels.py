@@ -8,6 +8,7 @@ cosine is never further away than products() says: whoever looks exactly at what
 The centre is the mean of that time. Of turns that came later it moves, a little; that is part of what may be wrong.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numkong
@@ -24,6 +25,8 @@ _MOST = 127
 _ROWS_OF_A_CALL = 8_192
 # What sums of single-precision numbers may differ by.
 _SUMMED = 1e-5
+# Whether the processor multiplies tiles of bytes: then several queries cost no more than one.
+HAS_TILES = bool(numkong.get_capabilities().get("sapphireamx"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,21 +48,47 @@ class Levels:
         """About the cosines of the vectors of block `at`, in these columns, or of some of them, with a query of length
         1, around the means of these levels; and by how much each may be wrong."""
         whole = turned(asked[None, :])[0]
-        step = max(float(np.abs(whole).max()) / _MOST, 1e-12)
-        levels = np.rint(whole / np.float32(step)).astype(np.int8)
         numbers = self.numbers[:, columns] if rows is None else self.numbers[rows, columns]
-        found = np.empty((len(numbers), 1), np.float32)
-        for start in range(0, len(numbers), _ROWS_OF_A_CALL):
-            some = slice(start, start + _ROWS_OF_A_CALL)
-            numkong.cdist(numbers[some], levels[None, :], "dot", out=found[some], out_dtype="float32")
-        products = found[:, 0]
+        products, left = (_products_in_tiles if HAS_TILES else _products)(numbers, whole)
         products *= self.steps[at] if rows is None else self.steps[at, rows]
-        products *= np.float32(step)
-        moved, asked_moved = float(self.moved[at]), float(np.linalg.norm(whole - levels * np.float32(step)))
+        moved, asked_moved = float(self.moved[at]), float(np.linalg.norm(left))
         return products, moved + (1 + moved) * asked_moved + _SUMMED
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+
+def _products(numbers: NDArray[np.int8], whole: Floats) -> tuple[Floats, Floats]:
+    """The product of each row with a query that is rounded, and what rounding has left of it."""
+    levels, step = _rounded(whole)
+    found = np.empty((len(numbers), 1), np.float32)
+    for some in _calls(len(numbers)):
+        numkong.cdist(numbers[some], levels[None, :], "dot", out=found[some], out_dtype="float32")
+    products = found[:, 0]
+    products *= step
+    return products, whole - levels * step
+
+
+def _products_in_tiles(numbers: NDArray[np.int8], whole: Floats) -> tuple[Floats, Floats]:
+    """The same with a query of two numbers for each of its own, of which next to nothing is left."""
+    levels, step = _rounded(whole)
+    finer, finer_step = _rounded(whole - levels * step)
+    queries, steps = numkong.dots_pack(np.stack([levels, finer])), np.array([step, finer_step])
+    found = np.empty(len(numbers), np.float32)
+    for some in _calls(len(numbers)):
+        products = np.asarray(numkong.dots_packed(numbers[some], queries))
+        np.dot(products.astype(np.float32), steps, out=found[some])
+    return found, whole - levels * step - finer * finer_step
+
+
+def _calls(rows: int) -> Iterator[slice]:
+    return (slice(start, start + _ROWS_OF_A_CALL) for start in range(0, rows, _ROWS_OF_A_CALL))
+
+
+def _rounded(whole: Floats) -> tuple[NDArray[np.int8], np.float32]:
+    """The levels of one vector, and what each is worth."""
+    step = np.float32(max(float(np.abs(whole).max()) / _MOST, 1e-12))
+    return np.rint(whole / step).astype(np.int8), step
 
 
 def of_unit(columns: Floats) -> tuple[NDArray[np.int8], Floats, float]:

@@ -3,6 +3,7 @@ served."""
 
 import gc
 import logging
+from importlib import import_module
 from typing import Any
 
 from django.conf import settings
@@ -47,8 +48,10 @@ class HubServer(WebServer):
         # 120 MB of weights that are only read: all processes share them.
         for error in embeddings.warm_needed():
             logger.warning("Searches go by words alone: %s", error.detail)
-        # Otherwise the first request of each process would load the API and the admin, and fill the table of addresses.
+        # Otherwise the first request of each process would load the API and the admin, and fill the table of addresses;
+        # and the first that makes an index a part of NumPy that takes 18 MB.
         reverse("admin:index")
+        import_module("numpy.ma")
         application = get_internal_wsgi_application()
         # What is loaded now stays, and the forked processes share it: the collector need not look through it.
         gc.collect()

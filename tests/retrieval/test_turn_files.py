@@ -620,6 +620,8 @@ class TestWaiting:
         assert list(open_or_newest(person, space).turns.ids) == [*every[-2:], *list(anew(person, space).ids)[-1:]]
         os.close(request.getfixturevalue("descriptor"))
         assert open_or_newest(person, space).is_whole
+        # They are not needed any more.
+        assert turn_index.indexes._cache.get(("turns", *turn_index._Newest(person, space).key)) is None
         assert "degraded" not in found_answer(search_memories(tenant=person.tenant, search=search, now=factories.NOW))
         built = build_context(tenant=person.tenant, request=context, now=factories.NOW)
         assert "degraded" not in context_answer(built, if_revision=None)
