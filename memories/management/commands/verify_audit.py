@@ -29,8 +29,10 @@ class Command(HubCommand):
         for report in reports:
             sealed = f"{report.sealed} sealed in {counted(report.links, 'link')}"
             counts = f"{sealed}, {report.unsealed} not yet, {report.pruned} pruned"
-            slugs = Tenant.objects.filter(pk=report.tenant_uuid).values_list("slug", flat=True)
-            owner = slugs.first() or str(report.tenant_uuid) if report.tenant_uuid else "without a tenant"
+            owner = "without a tenant"
+            if report.tenant_uuid:
+                slugs = Tenant.objects.filter(pk=report.tenant_uuid).values_list("slug", flat=True)
+                owner = slugs.first() or str(report.tenant_uuid)
             self.stdout.write(f"{owner}: {counts}. {report.broken or 'It holds.'}")
         broken = sum(report.broken is not None for report in reports)
         if broken:
