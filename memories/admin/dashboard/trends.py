@@ -101,7 +101,8 @@ class Cost:
 def shown(request: HttpRequest, *, now: datetime) -> dict[str, Any]:
     """The context of the trends. What the operator may not see is not computed; an unknown choice is the usual one."""
     tenants = tenants_of(request.user).order_by("slug")
-    chosen = tenants.filter(pk=parse_uuid(request.GET.get("tenant", ""))).first()
+    tenant_id = parse_uuid(request.GET.get("tenant", ""))
+    chosen = tenants.filter(pk=tenant_id).first() if tenant_id else None
     length = next((days for days in PERIODS if str(days) == request.GET.get("days")), DEFAULT_PERIOD)
     period = TrendPeriod.of(length, now=now)
     rows = partial(_within, partial(within, request.user), chosen)
