@@ -77,7 +77,7 @@ class ProfileSchemaForm(forms.Form):
     def __init__(self, data: Any = None, *, row: ProfileSchema | None = None, tenant: Tenant, **kwargs: Any) -> None:
         self.row = row
         names = ("version", "name", "agent_id", "in_context")
-        initial = {name: getattr(row, name) for name in names} if row else {"version": 0}
+        initial: dict[str, Any] = {name: getattr(row, name) for name in names} if row else {"version": 0}
         initial["schema"] = json.dumps(row.schema if row else _EXAMPLE, ensure_ascii=False, indent=2)
         super().__init__(data, initial=initial, **kwargs)
         agent = self.fields["agent_id"]
