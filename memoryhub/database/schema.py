@@ -17,9 +17,10 @@ from memoryhub.database.placement import distributed
 
 # What Citus does not take as it is.
 _ADAPTED = re.compile(r"FOREIGN KEY|SET STATISTICS|SET STORAGE")
-_DISTRIBUTED = (
-    "SELECT c.relname FROM pg_dist_partition d JOIN pg_class c ON c.oid = d.logicalrelid WHERE partmethod = 'h'"
-)
+_PLACED = """
+    SELECT c.relname FROM pg_dist_partition d JOIN pg_class c ON c.oid = d.logicalrelid
+    WHERE d.partmethod = ANY (%s::"char"[])
+"""
 
 
 class SchemaEditor(DatabaseSchemaEditor):
@@ -38,8 +39,17 @@ class SchemaEditor(DatabaseSchemaEditor):
             super().create_model(model)
 
     def add_field(self, model: type[Model], field: "Field[Any, Any]") -> None:
+        table, check = model._meta.db_table, field.db_parameters(self.connection)["check"]
         with self._without_keys(model, [field]):
+            if not check or table not in self._placed("hn"):
+                super().add_field(model, field)
+                return
+            # Citus takes a check alone, with its name.
+            self.sql_check_constraint = ""
             super().add_field(model, field)
+            del self.sql_check_constraint
+        name = self.quote_name(f"{table}_{field.column}_check")
+        self.execute(f"ALTER TABLE {self.quote_name(table)} ADD CONSTRAINT {name} CHECK ({check})")
 
     @contextmanager
     def _without_keys(self, model: type[Model], fields: "Iterable[Field[Any, Any]]") -> Iterator[None]:
@@ -59,9 +69,13 @@ class SchemaEditor(DatabaseSchemaEditor):
         return bool(there) and not tables.isdisjoint(there | distributed())
 
     def _distributed(self) -> set[str]:
+        return self._placed("h")
+
+    def _placed(self, methods: str) -> set[str]:
+        """The tables that Citus knows: h are distributed, n others."""
         with self.connection.cursor() as cursor:
             cursor.execute("SELECT to_regclass('pg_catalog.pg_dist_partition')")
             if cursor.fetchone() == (None,):
                 return set()
-            cursor.execute(_DISTRIBUTED)
+            cursor.execute(_PLACED, [list(methods)])
             return {table for (table,) in cursor.fetchall()}
