@@ -23,7 +23,7 @@ def seed(caller: Caller, person: Person) -> None:
 
     from benchmarks import crowding
     from memories.embedding import spaces
-    from memories.models import Session, SessionQueue, Tenant
+    from memories.models import Role, Session, SessionQueue, Tenant, WorkingMemory
 
     # The hub makes the space of vectors with the first text that it embeds.
     first = {"user_id": "first", "session_id": "s", "messages": [{"role": "user", "content": _BEFORE}]}
@@ -40,11 +40,16 @@ def seed(caller: Caller, person: Person) -> None:
 
     tenant = Tenant.objects.get(slug=person.tenant)
     crowding.person(tenant, person.user_id, turns=TURNS, draw=draw)
-    # As if they had been extracted: of so many turns the model would do nothing else.
-    sessions = Session.objects.filter(tenant=tenant, end_user__external_id=person.user_id)
+    # As if they had been extracted long ago: of so many turns the model would do nothing else.
+    sessions = list(Session.objects.filter(tenant=tenant, end_user__external_id=person.user_id))
+    for one in sessions:
+        one.token_count = sum(one.turns.values_list("token_count", flat=True))
+        one.round_count, one.deleted_runs_number = one.turns.filter(role=Role.USER).count(), one.turn_count
+    Session.objects.bulk_update(sessions, ["token_count", "round_count", "deleted_runs_number"])
     SessionQueue.objects.bulk_create(
-        SessionQueue(tenant=tenant, session=session, extracted_number=session.turn_count) for session in sessions
+        SessionQueue(tenant=tenant, session=one, extracted_number=one.turn_count) for one in sessions
     )
+    WorkingMemory.objects.bulk_create(WorkingMemory(tenant=tenant, session=one) for one in sessions)
     connections.close_all()
 
 
