@@ -107,7 +107,7 @@ def roles_of(role: str) -> dict[Policies, str]:
 
 def _holders(role: str) -> dict[Policies | None, str]:
     """The role of each policy that a table gets."""
-    return {None: role} if connection.settings_dict["DISTRIBUTED"] else {**roles_of(role)}
+    return {None: role} if connection.settings_dict["DISTRIBUTED"] else {wall: f"{role}{wall}" for wall in Policies}
 
 
 class Policy(NamedTuple):

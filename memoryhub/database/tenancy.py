@@ -101,7 +101,7 @@ class TenancyCursor(_Plain):  # type: ignore[misc]
         prep, name = self._get_prepared(pgq, prepare)
         # Until the server has answered.
         sent.doubt()
-        told, *preparation, results, committed = yield from self._piped(lacking, pgq, prep, name, binary=binary)
+        told, *preparation, results, committed = yield from self._piped(sent, lacking, pgq, prep, name, binary=binary)
         if self._conn.autocommit and self._pgconn.transaction_status == TransactionStatus.INERROR:
             yield from self._conn._exec_command(b"ROLLBACK")
         try:
@@ -120,17 +120,17 @@ class TenancyCursor(_Plain):  # type: ignore[misc]
         self._set_results(results)
 
     def _piped(
-        self, lacking: Values, pgq: Any, prep: Prepare, name: bytes, *, binary: bool | None
+        self, sent: SentTenancy, lacking: Values, pgq: Any, prep: Prepare, name: bytes, *, binary: bool | None
     ) -> Generator[Any, Any, list[list[Any]]]:
         """The server's answers to what it is told, to the statement's preparation if it needs one, to the statement,
         and to the end of its transaction if it has one of its own."""
         connection = self._pgconn
-        begins = self.sent.on_nodes and self._conn.autocommit
+        begins = sent.on_nodes and self._conn.autocommit
         connection.enter_pipeline_mode()
         try:
             if begins:
                 connection.send_query_params(b"BEGIN", None)
-            if self.sent.on_nodes:
+            if sent.on_nodes:
                 connection.send_query_params(_SET_ON_NODES % lacking[1], None)
             else:
                 connection.send_query_params(_SET, lacking)

@@ -242,7 +242,7 @@ def test_shared_sets_are_read_as_far_as_they_are_there(tmp_path: Path) -> None:
     assert [(one.person, one.text, one.category) for one in found.beliefs] == [
         ("beliefs-u", "Likes tea (hot tea: cha)", "preference")
     ]
-    assert [(one.question, one.right) for one in found.cases] == [("Which drink?", {"b1"})]
+    assert [(one.question, one.right) for one in found.cases] == [("Which drink?", frozenset({"b1"}))]
     assert [*found.passages(), *found.questions()] == ["Likes tea (hot tea: cha)", "Which drink?"]
 
 

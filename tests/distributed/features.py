@@ -14,7 +14,11 @@ SLUG = "features"
 LEASE = "# Lease\n\n## Deposit\n\nThe deposit for the flat in Ghent is 2,400 euros."
 # Steps that tell success from failure, as the hub's rules look for them.
 GOOD = (("open_project", {"clean": True}), ("run_migrations", {"target": "latest"}), ("run_tests", {"suite": "all"}))
-BAD = (("open_project", {"clean": True}), ("skip_migrations", {}), ("push", {"force": True}))
+BAD: tuple[tuple[str, dict[str, object]], ...] = (
+    ("open_project", {"clean": True}),
+    ("skip_migrations", {}),
+    ("push", {"force": True}),
+)
 FAMILY = "release service"
 # The worker looks for skills every five minutes; an operator approves them in the admin.
 _SKILLS = """

@@ -49,7 +49,7 @@ def _found(hub: Hub, key: str) -> dict[str, Any]:
     found = {}
     for question in QUESTIONS:
         query = {"user_id": PERSON, "query": question, "kinds": ["turn"]}
-        answer = wait_until(lambda query=query: _whole(hub.call(key, "POST", "/search", query)), seconds=900)
+        answer = wait_until(lambda query=query: _whole(hub.call(key, "POST", "/search", query)), seconds=900)  # type: ignore[misc]  # mypy infers no lambda with a default
         found[question] = [hit["id"] for hit in answer["results"]]
     return found
 

@@ -34,7 +34,7 @@ def lose_one(programs: Path, hub: Hub, kept: Path) -> None:
     with backups.archived(programs, cluster, kept, waits=True), hub.serving("web", "worker"):
         for agent in (beside, gone):
             agent.start()
-            wait_until(lambda agent=agent: len(agent.accepted) > AT_LEAST)
+            wait_until(lambda agent=agent: len(agent.accepted) > AT_LEAST)  # type: ignore[misc]  # mypy infers no lambda with a default
         kill(programs, cluster.data(lost))
         shutil.rmtree(cluster.data(lost))
         _while_away(hub, safe, missed, beside, gone)
@@ -71,7 +71,7 @@ def _while_away(hub: Hub, safe: str, missed: str, beside: Agent, gone: Agent) ->
         ("GET", "/facts?user_id=u1", None),
     ]
     for method, path, body in calls:
-        answer = wait_until(lambda call=(method, path, body): _if(hub.call(missed, *call), 503))
+        answer = wait_until(lambda call=(method, path, body): _if(hub.call(missed, *call), 503))  # type: ignore[misc]  # mypy infers no lambda with a default
         check(f"{method} {path} of a tenant of the lost node: {answer.status}", answer.retry_after, answer.retry_after)
         answer = hub.call(safe, method, path, body)
         check(f"{method} {path} of another tenant", answer.status in (200, 202), answer.status)

@@ -145,7 +145,8 @@ def _spent(cluster: Cluster, nodes: list[Node]) -> float:
     families = [_family(_postmaster(cluster, node)) for node in nodes]
     times = [one.cpu_times() for family in families for one in family]
     ended = [family[0].cpu_times() for family in families]
-    return 1_000 * (sum(t.user + t.system for t in times) + sum(t.children_user + t.children_system for t in ended))
+    spent = sum(t.user + t.system for t in times) + sum(t.children_user + t.children_system for t in ended)
+    return 1_000 * float(spent)
 
 
 def _measure(stage: Stage, kind: str, request: Request, seconds: float, *, is_kept: bool) -> None:

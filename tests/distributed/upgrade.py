@@ -62,7 +62,7 @@ def _python(lock: Path, build: Path) -> str:
     folder = build / f"python-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
     if not (folder / "whole").exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        install = [folder / "bin" / "pip", "install", "--quiet", "--require-hashes", "-r", lock]
+        install: list[str | Path] = [folder / "bin" / "pip", "install", "--quiet", "--require-hashes", "-r", lock]
         subprocess.run(install, check=True, stderr=subprocess.DEVNULL)
         (folder / "whole").touch()
     return str(folder / "bin" / "python")

@@ -19,7 +19,7 @@ def wall(hub: Hub) -> None:
         for slug, key in keys.items():
             turns = {"user_id": "u1", "session_id": "s1", "messages": [SAID], "flush": True}
             check(f"{slug}: a post is taken", hub.call(key, "POST", "/turns", turns).status == 202)
-            facts = wait_until(lambda key=key: hub.call(key, "GET", "/facts?user_id=u1").body["results"])
+            facts = wait_until(lambda key=key: hub.call(key, "GET", "/facts?user_id=u1").body["results"])  # type: ignore[misc]  # mypy infers no lambda with a default
             check(f"{slug}: the worker makes a fact, and it is served", len(facts) == 1, facts[0]["content"])
     coordinator = hub.cluster.nodes[0]
     with coordinator.connect() as connection:
