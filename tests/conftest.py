@@ -29,7 +29,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from xdist.scheduler.loadfile import LoadFileScheduling
 
 from memories.db import tenancy
-from memories.models import EndUser
+from memories.models import EndUser, Tenant
 from memoryhub.database.placement import Placement, placements
 from tests import factories, migrated
 from tests.database import runtime_role
@@ -310,6 +310,11 @@ def least_role(transactional_db: None) -> Iterator[None]:
 def model(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> Model:
     """The language model that the hub asks."""
     return install(settings, monkeypatch)
+
+
+@pytest.fixture
+def tenant(db: None) -> Tenant:
+    return factories.tenant()
 
 
 @pytest.fixture

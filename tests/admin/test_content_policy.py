@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-import pytest
 from django.test import Client
 from django.utils import timezone
 
@@ -11,11 +10,6 @@ from memories import tasks
 from memories.models import ContentPolicy, Fact, Operator, PolicyDrop, PolicyTrial, Tenant
 from tests import factories
 from tests.factories import NOW
-
-
-@pytest.fixture
-def tenant(db: None) -> Tenant:
-    return factories.tenant()
 
 
 def address(tenant: Tenant) -> str:

@@ -15,11 +15,6 @@ from tests.profiles.defining import TRAVEL, define, document, profile, without
 SCHEMA = json.dumps(TRAVEL)
 
 
-@pytest.fixture
-def tenant(db: None) -> Tenant:
-    return factories.tenant()
-
-
 def address(tenant: Tenant) -> str:
     return f"/admin/memories/tenant/{tenant.pk}/profiles/"
 

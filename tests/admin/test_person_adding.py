@@ -15,11 +15,6 @@ from tests.admin.test_tenant_scope import limited
 
 
 @pytest.fixture
-def tenant(db: None) -> Tenant:
-    return factories.tenant()
-
-
-@pytest.fixture
 def address(db: None) -> str:
     return reverse("admin:memories_enduser_add")
 

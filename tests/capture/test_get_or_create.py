@@ -28,11 +28,6 @@ ROOT = Path(get_or_create.__file__).parents[1]
 
 
 @pytest.fixture
-def tenant() -> Tenant:
-    return factories.tenant()
-
-
-@pytest.fixture
 def client(tenant: Tenant) -> HubClient:
     return HubClient(factories.api_key(tenant)[1])
 

@@ -27,11 +27,6 @@ def _with_a_model(settings: Any) -> None:
     settings.MEMORYHUB_LLM = "scripted"
 
 
-@pytest.fixture
-def tenant() -> Tenant:
-    return factories.tenant()
-
-
 def say(text: str = "Hello", role: str = "user", **over: Any) -> PostedMessage:
     return PostedMessage(role=role, content=text, **over)
 

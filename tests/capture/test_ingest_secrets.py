@@ -8,18 +8,12 @@ import pytest
 from memories.capture import ingest
 from memories.capture.ingest import Conversation, PostedMessage, Receipt
 from memories.models import Tenant, Turn
-from tests import factories
 from tests.curation.marks import places_of
 
 pytestmark = pytest.mark.django_db
 SECRET = "Tr0ub4dor-9x"
 PHRASES = [f"My password is {SECRET}, and I am allergic to penicillin.", f"我的密码是{SECRET}，我对青霉素过敏。"]
 KINDS = ("content", "parts", "metadata", "metadata of depth", "tool calls", "tool call id", "name")
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return factories.tenant()
 
 
 def post(tenant: Tenant, *messages: PostedMessage) -> Receipt:

@@ -38,11 +38,6 @@ PLENTY = 8_000
 FIRST_LINES = f"<memory>\n{NOTICE}\nDays are of the time zone UTC."
 
 
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user(external_id="u1")
-
-
 def build(person: EndUser, **over: Any) -> Context:
     given = {"user_id": person.external_id, "max_tokens": PLENTY, **over}
     return context.build(tenant=person.tenant, request=ContextRequest(**given), now=NOW)

@@ -16,11 +16,6 @@ pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(days=1)
 
 
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user(external_id="u1")
-
-
 def build(person: EndUser, **over: Any) -> Context:
     asked = {"user_id": "u1", "include": frozenset({"diary"}), "max_tokens": 8_000, **over}
     return context.build(tenant=person.tenant, request=ContextRequest(**asked), now=LATER)

@@ -17,11 +17,6 @@ pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(days=1)
 
 
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user(external_id="u1")
-
-
 def build(person: EndUser, **over: Any) -> Context:
     asked = {"user_id": "u1", "include": frozenset({"groups"}), "max_tokens": 8_000, **over}
     tenant = Tenant.objects.get(pk=person.tenant_id)

@@ -59,11 +59,6 @@ OLD = f"The user lives in Leiden. {BESIDE}"
 
 
 @pytest.fixture
-def person() -> EndUser:
-    return factories.end_user(external_id="u1")
-
-
-@pytest.fixture
 def fact(person: EndUser) -> Fact:
     return factories.fact(person, "Lives in Leiden")
 

@@ -24,11 +24,6 @@ TALK = (
 TURNS = frozenset({"turns"})
 
 
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user(external_id="u1")
-
-
 def build(person: EndUser, **over: Any) -> Context:
     request = ContextRequest(**{"user_id": person.external_id, "include": TURNS, **over})
     return context.build(tenant=person.tenant, request=request, now=NOW)

@@ -10,17 +10,11 @@ from memories.context.rendering import turn_line
 from memories.models import EndUser, Trust, Turn
 from memories.reconcile.gate import BatchEvidence
 from memories.text.transcript import fed
-from tests import factories
 from tests.factories import NOW
 
 FILE = "invoice.pdf: kayak refunds go to Marlow Freight."
 ASKED = "What does the kayak invoice say about refunds?"
 BLOCK = f"<uploaded_files>\n{FILE}\n</uploaded_files>"
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user(external_id="u1")
 
 
 def post(person: EndUser, *texts: str) -> None:

@@ -30,11 +30,6 @@ TALK = [
 
 
 @pytest.fixture
-def person() -> EndUser:
-    return factories.end_user(external_id="u1")
-
-
-@pytest.fixture
 def talk(person: EndUser) -> Session:
     return factories.session(person, TALK, session_id="s1", agent_id="vet")
 

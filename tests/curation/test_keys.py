@@ -27,11 +27,6 @@ pytestmark = pytest.mark.django_db
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
-@pytest.fixture
-def tenant() -> Tenant:
-    return factories.tenant()
-
-
 def make(tenant: Tenant, **over: Any) -> tuple[APIKey, str]:
     given = {"name": "bot", "scopes": [Scope.READ, Scope.INGEST], "actor": STAFF, "now": NOW, **over}
     return create_api_key(tenant=tenant, **given)

@@ -29,11 +29,6 @@ def _public(monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
     monkeypatch.setattr(addresses, "public_addresses", lambda host, port: ["93.184.215.14"])
 
 
-@pytest.fixture
-def tenant() -> Tenant:
-    return factories.tenant()
-
-
 def save(tenant: Tenant, settings: ModelSettings, *, version: int = 0) -> LanguageModel:
     return save_language_model(tenant_id=tenant.pk, settings=settings, expected_version=version, actor=COMMAND, now=NOW)
 

@@ -27,11 +27,6 @@ HEALTH = [{"name": "health"}]
 
 
 @pytest.fixture
-def tenant(db: None) -> Tenant:
-    return factories.tenant()
-
-
-@pytest.fixture
 def people(tenant: Tenant) -> list[EndUser]:
     """Two people, each with a memory of each kind that is about health, and one that is not."""
     made = [factories.end_user(tenant, external_id=name) for name in ("u1", "u2")]

@@ -81,11 +81,6 @@ def run_of(session: Session) -> ExtractionRun:
     return run
 
 
-@pytest.fixture
-def person(db: None) -> EndUser:
-    return factories.end_user()
-
-
 class TestBatch:
     @pytest.mark.parametrize("times", [6, 12, 60, 400, 2_000])
     def test_the_middle_of_a_message_becomes_a_fact(self, person: EndUser, model: Model, times: int) -> None:

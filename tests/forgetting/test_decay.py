@@ -40,11 +40,6 @@ TRIGGER = DecayPass.Trigger.COMMAND
 
 
 @pytest.fixture
-def tenant(db: None) -> Tenant:
-    return factories.tenant()
-
-
-@pytest.fixture
 def person(tenant: Tenant) -> EndUser:
     return factories.end_user(tenant)
 

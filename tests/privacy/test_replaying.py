@@ -34,11 +34,6 @@ def _own_files(tmp_path: Path, settings: Any) -> None:
     settings.MEMORYHUB_ERASURE_LEDGER = str(tmp_path / "erasures.jsonl")
 
 
-@pytest.fixture
-def tenant() -> Tenant:
-    return factories.tenant()
-
-
 def entry(tenant: Tenant, *names: str, rows: tuple[EndUser, ...] = (), **over: Any) -> LedgerEntry:
     """As of an erasure a day after the people of the factories were made."""
     given = {

@@ -56,11 +56,6 @@ def home(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 @pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
-
-
-@pytest.fixture
 def session(person: EndUser) -> Session:
     return factories.session(person, SAID, session_id="s1")
 

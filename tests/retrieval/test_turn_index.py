@@ -21,11 +21,6 @@ SAID = (("user", "I bake bread in Leiden"), ("assistant", "With rye?"), ("user",
 OTHER = (("user", "我在成都种西红柿"), ("assistant", "西红柿怎么样？"))
 
 
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
-
-
 def anew(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex:
     return turn_index._grown(person, None, turn_index._read_sessions(person).read or [], space)
 

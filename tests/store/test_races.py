@@ -14,17 +14,11 @@ from memories.store import reading, writing
 from memories.store.reading import Lookup
 from memories.store.viewers import StoreViewer
 from memories.store.writing import Write
-from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
 from tests.privacy.erased_world import erasure, stand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ALICE = ("memories", "alice")
-
-
-@pytest.fixture
-def tenant(db: None) -> Tenant:
-    return factories.tenant()
 
 
 @pytest.fixture(autouse=True)

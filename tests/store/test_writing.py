@@ -27,11 +27,6 @@ pytestmark = pytest.mark.django_db
 ALICE = ("memories", "alice")
 
 
-@pytest.fixture
-def tenant(db: None) -> Tenant:
-    return factories.tenant()
-
-
 @pytest.fixture(autouse=True)
 def ended_sound(db: None) -> Any:
     yield

@@ -45,11 +45,6 @@ def receiver() -> Receiver:
 
 
 @pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
-
-
-@pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The database's clock, which stands at the present and is moved."""
     replace_clocks(monkeypatch)

@@ -45,11 +45,6 @@ from tests.webhooks.receiver import ALL
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
-
-
 def listen(person: EndUser, events: list[str] | None = None) -> WebhookEndpoint:
     made = factories.webhook(person.tenant, events=events or ALL)
     WebhookDelivery.objects.all().delete()
