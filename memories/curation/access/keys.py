@@ -283,7 +283,7 @@ def _used(key: K | None, plaintext: str, *, now: datetime) -> K | None:
     if key.last_used_at is None or now - key.last_used_at >= LAST_USED_STEP:
         stale = Q(last_used_at=None) | Q(last_used_at__lte=now - LAST_USED_STEP)
         # On a cluster keys are on each node: one that is away is no reason to refuse tenants of the others.
-        with suppress(OperationalError), transaction.atomic():
+        with suppress(OperationalError):
             type(key)._default_manager.filter(stale, pk=key.pk).update(last_used_at=now)
     return key
 

@@ -83,8 +83,9 @@ def _is_spelled(item: str, heard: Heard) -> bool | None:
     if len(told) > 1 or any(not piece.is_plain for piece in told):
         # Its verb may be another one.
         return True
-    is_new = len(full) < _SHORT and any(_tells(piece, item, heard) for piece in full)
-    if any(piece.is_distinctive for piece in statement.pieces) or moods.kin_in(item) or is_new:
+    if any(piece.is_distinctive for piece in statement.pieces) or moods.kin_in(item):
+        return False
+    if len(full) < _SHORT and any(_tells(piece, item, heard) for piece in full):
         return False
     if any(heard.words.says(piece) for piece in full):
         return True
