@@ -39,8 +39,9 @@ TAIL, TAIL_SHARE = 1_024, 1 / 16
 # By hand, because an agent waits for it before every reply.
 # The sessions come only if they are not those of a digest that is known: a heavy person has thousands. The digest is of
 # numbers alone, since texts take twice the time: only a merge renames a session, and that raises the generation.
-_VERSION = """hashint8extended(turn_count::bigint << 32 | embedded_number,
-    uuid_hash_extended(id, deleted_number::bigint << 32 | redactions))"""
+# One number after the other: PostgreSQL hashes a bigint as the XOR of its halves, and both counts grow together.
+_VERSION = """hashint4extended(turn_count, hashint4extended(embedded_number,
+    uuid_hash_extended(id, deleted_number::bigint << 32 | redactions)))"""
 _COLUMNS = "id, external_id, agent_id, memory_of, turn_count, embedded_number, deleted_number, redactions"
 _SESSIONS = f"""
     WITH digest AS (
