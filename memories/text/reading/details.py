@@ -83,14 +83,16 @@ def _is_spelled(item: str, heard: Heard) -> bool | None:
     if len(told) > 1 or any(not piece.is_plain for piece in told):
         # Its verb may be another one.
         return True
-    if any(piece.is_distinctive for piece in statement.pieces) or moods.kin_in(item):
-        return False
-    if len(full) < _SHORT and any(_tells(piece, item, heard) for piece in full):
+    if any(piece.is_distinctive for piece in statement.pieces) or moods.kin_in(item) or _is_new(full, item, heard):
         return False
     if any(heard.words.says(piece) for piece in full):
         return True
     # "… and hates cities": plain words, and a verb that says something of its own.
     return False if len(full) > 1 and any(one.against or one.says("verb") for one in moods.told(item)) else None
+
+
+def _is_new(pieces: Sequence[StatementWord], item: str, heard: Heard) -> bool:
+    return len(pieces) < _SHORT and any(_tells(piece, item, heard) for piece in pieces)
 
 
 def _tells(piece: StatementWord, item: str, heard: Heard) -> bool:
