@@ -26,6 +26,9 @@ SELECT create_reference_table('r');
 S
     answer=$(ask "$own" -c "INSERT INTO a (t) VALUES ('w') RETURNING id" 2>&1 || true)
     name=${id##* }
-    echo "${name,,}: $(head -n 1 <<< "$answer" | sed 's/ "a_pkey.*//')"
+    said="${name,,}: $(head -n 1 <<< "$answer" | sed 's/ "a_pkey.*//')"
+    echo "$said"
+    # Fails if this changes.
+    grep -qxF "#   $said" "$0"
     ask "$own" -c "DROP TABLE link, a, r" > /dev/null
 done
