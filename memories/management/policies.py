@@ -105,9 +105,11 @@ def roles_of(role: str) -> dict[Policies, str]:
     return {wall: f"{role}{wall}" for wall in Policies}
 
 
-def _holders(role: str) -> dict[Policies | None, str]:
-    """The role of each policy that a table gets."""
-    return {None: role} if connection.settings_dict["DISTRIBUTED"] else {wall: f"{role}{wall}" for wall in Policies}
+def _holders(role: str) -> dict[str, tuple[Policies | None, str]]:
+    """Name of each policy that a table gets → its wall, and its role."""
+    if connection.settings_dict["DISTRIBUTED"]:
+        return {ON_NODES: (None, role)}
+    return {NAMES[wall]: (wall, holder) for wall, holder in roles_of(role).items()}
 
 
 class Policy(NamedTuple):
@@ -158,7 +160,7 @@ def give(role: str, *, enforced: bool) -> None:
         raise CommandError("MEMORYHUB_ROW_SECURITY needs PostgreSQL 16 or newer: unset it, or use a newer server.")
     if max(map(len, roles_of(role).values())) > LONGEST:
         raise CommandError(f"MEMORYHUB_ROW_SECURITY makes two roles from {role!r}: give the role a shorter name.")
-    for wall, other in _holders(role).items():
+    for wall, other in _holders(role).values():
         if not wall:
             continue
         # A role that nobody logs in to, with the same rights, which `role` can take but does not inherit.
@@ -178,8 +180,7 @@ def lift() -> None:
 
 def _change_all(role: str | None, *, enforced: bool) -> None:
     """None: no policies."""
-    names = {wall: name for name, wall in _WALLS.items()}
-    holders = {names[wall]: (wall, holder) for wall, holder in _holders(role).items()} if role else {}
+    holders = _holders(role) if role else {}
     there = current_policies()
     for one in guarded():
         wanted = TablePolicies(

@@ -1,8 +1,6 @@
 """Graphiti on Kuzu: rows as facts of edges, with a scripted model."""
 
-import asyncio
 import os
-import threading
 import uuid
 import warnings
 from datetime import UTC, datetime
@@ -61,18 +59,13 @@ class Unranked(CrossEncoderClient):
 class Store:
     def __init__(self):
         self._embedder = LookUp()
-        # It is for one loop; the threads of the view hand over to it.
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._run = serving.Loop().run
         self._graph = self._run(self._opened())
 
     async def _opened(self):
         warnings.simplefilter("ignore", DeprecationWarning)
         driver = KuzuDriver(db=str(serving.FOLDER / "graph.kuzu"), max_concurrent_queries=4)
         return Graphiti(graph_driver=driver, llm_client=Silent(), embedder=self._embedder, cross_encoder=Unranked())
-
-    def _run(self, asked):
-        return asyncio.run_coroutine_threadsafe(asked, self._loop).result()
 
     def close(self):
         self._run(self._graph.close())

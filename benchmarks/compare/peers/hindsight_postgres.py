@@ -1,9 +1,7 @@
 """Hindsight's engine on PostgreSQL, without a language model."""
 
-import asyncio
 import os
 import re
-import threading
 from itertools import groupby, islice
 
 import serving
@@ -39,9 +37,7 @@ class LookUp(Embeddings):
 
 class Store:
     def __init__(self):
-        # It is for one loop; the threads of the view hand over to it.
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._run = serving.Loop().run
         self._who = RequestContext()
         self._engine = self._run(self._opened())
 
@@ -49,9 +45,6 @@ class Store:
         engine = MemoryEngine(db_url=serving.dsn_as_url(), embeddings=LookUp())
         await engine.initialize()
         return engine
-
-    def _run(self, asked):
-        return asyncio.run_coroutine_threadsafe(asked, self._loop).result()
 
     def close(self):
         self._run(self._engine.close())

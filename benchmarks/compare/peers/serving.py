@@ -5,6 +5,7 @@ It runs in the environment of the peer, with the standard library alone. A peer'
 """
 
 import array
+import asyncio
 import json
 import mmap
 import os
@@ -53,6 +54,17 @@ class Vectors:
         floats = _floats(self.rows, place)
         floats.byteswap()
         return DIMENSIONS.to_bytes(2, "big") + b"\0\0" + floats.tobytes()
+
+
+class Loop:
+    """One event loop for a library that wants no other: the threads of the view hand over to it."""
+
+    def __init__(self):
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+    def run(self, asked):
+        return asyncio.run_coroutine_threadsafe(asked, self._loop).result()
 
 
 def dsn_as_url(scheme="postgresql"):

@@ -30,12 +30,11 @@ class EpisodeWords(VerbForm):
         widget=UnfoldAdminDecimalFieldWidget(attrs={"step": 0.05}),
     )
     WORDS = (*TEXTS, "importance")
-    field_order = WORDS
 
     def __init__(self, data: Any = None, *, record: Any) -> None:
         super().__init__(data, record=record)
         self.fields |= {name: LinesField(label=label, longest=LONGEST_SUMMARY) for name, label in LISTS.items()}
-        self.order_fields(self.field_order)
+        self.order_fields(self.WORDS)
 
     def words_of(self, episode: Episode) -> dict[str, Any]:
         """The episode as it is."""

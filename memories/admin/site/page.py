@@ -342,14 +342,17 @@ class RecordPage(HubModelAdmin):
         for name, form in verbs.items():
             if tried is not None and isinstance(tried, form):
                 forms_of_page[name] = tried
-        offered = [(form, button) for form in forms_of_page.values() if (button := form.offered())]
         context = {
             **self.admin_site.each_context(request),
             "title": record.page_name,
             "opts": self.opts,
             "original": record,
             "forms": forms_of_page,
-            "offered": [(form, button, url_of(record, button.name)) for form, button in offered],
+            "offered": [
+                (form, button, url_of(record, button.name))
+                for form in forms_of_page.values()
+                if (button := form.offered())
+            ],
             "tried": tried,
             **self.gather(request, record),
         }
