@@ -19,7 +19,7 @@ RECORD = READ | {"INSERT"}
 WORK = RECORD | {"UPDATE", "DELETE"}
 # For VACUUM and ANALYZE after an erasure. Before PostgreSQL 17 only an owner can do that.
 MAINTAIN = "MAINTAIN"
-MAINTAIN_SINCE = 170_000
+MAINTAIN_SINCE = (17,)
 ALL = (*sorted(WORK), "TRUNCATE", "REFERENCES", "TRIGGER")
 TRAIL = (AuditEvent._meta.db_table, AuditSeal._meta.db_table)
 MIGRATIONS = "django_migrations"
@@ -60,8 +60,7 @@ def give_rights(role: str) -> None:
         _try("no CREATE in schema public", "REVOKE CREATE ON SCHEMA public FROM PUBLIC, {role}", role)
     if not _ask("SELECT 1 WHERE has_schema_privilege(%s, 'public', 'USAGE')", [role]):
         _run("GRANT USAGE ON SCHEMA public TO {role}", role)
-    [(version,)] = _ask("SELECT current_setting('server_version_num')::int", [])
-    can_maintain = int(version) >= MAINTAIN_SINCE
+    can_maintain = connection.get_database_version() >= MAINTAIN_SINCE
     for table, wanted in _wanted(can_maintain).items():
         _set_rights(role, table, wanted, [*ALL, MAINTAIN] if can_maintain else [*ALL])
     _run("GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role}", role)

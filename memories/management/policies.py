@@ -26,7 +26,7 @@ from memories.management import grants
 from memories.models import Tenant
 
 # The first version in which a member of a role can take it without inheriting it.
-SINCE = 160_000
+SINCE = (16,)
 # The longest name of a role.
 LONGEST = 63
 _NAMED = "nullif(current_setting('memoryhub.tenants', true), '')"
@@ -155,8 +155,7 @@ def give(role: str, *, enforced: bool) -> None:
 
     One table after the other, each locked for a moment. Errors: CommandError.
     """
-    [(version,)] = _ask("SELECT current_setting('server_version_num')::int", [])
-    if version < SINCE:
+    if connection.get_database_version() < SINCE:
         raise CommandError("MEMORYHUB_ROW_SECURITY needs PostgreSQL 16 or newer: unset it, or use a newer server.")
     if max(map(len, roles_of(role).values())) > LONGEST:
         raise CommandError(f"MEMORYHUB_ROW_SECURITY makes two roles from {role!r}: give the role a shorter name.")
