@@ -65,12 +65,13 @@ def _archive_surplus(changes: FactChanges, limit: int) -> None:
     """
     run, now = changes.run, changes.write.now
     facts = Fact.objects.of(run.tenant, run.end_user).active(now=now)
-    active = list(facts.only(*_WEIGHED).order_by("pk"))
-    unkept = (fact for fact in active if not (fact.protected or fact.is_of_profile))
-    least = sorted(unkept, key=lambda fact: _weight(fact, now))
-    surplus = [fact.pk for fact in least[: max(0, len(active) - limit)]]
-    if not surplus:
+    # Nearly nobody has as many. To read and weigh all of them took an eighth of a batch's time.
+    too_many = facts.count() - limit
+    if too_many <= 0:
         return
+    unkept = (fact for fact in facts.only(*_WEIGHED).order_by("pk") if not (fact.protected or fact.is_of_profile))
+    least = sorted(unkept, key=lambda fact: _weight(fact, now))
+    surplus = [fact.pk for fact in least[:too_many]]
     # Waiting for a lock here, after other locks, could end in a deadlock. The next batch archives a fact that somebody
     # changes at this moment.
     unbound = facts.filter(pk__in=surplus, status=Status.ACTIVE).exclude(_BINDING)
