@@ -108,7 +108,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--examples",
         type=int,
         default=None,
-        help="Generated calls per operation and way of generating (default: 5).",
+        help="Generated calls per operation and way of generating (default: 3).",
     )
 
 

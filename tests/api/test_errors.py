@@ -119,11 +119,6 @@ def test_nested_errors_become_pointers() -> None:
     assert found == [("/messages/1/role", "x"), ("/a~1b~0c", "y"), ("/tags/3", "z")]
 
 
-def test_at_most_100_faults_are_listed(hub: Hub) -> None:
-    body = {"user_id": "u1", "session_id": "s1", "messages": [{"role": "user"}] * 300}
-    assert len(hub.client.post("/turns", body).json()["errors"]) == 100
-
-
 def test_errors_do_not_repeat_the_input(hub: Hub) -> None:
     said = "我的密码是 hunter2"
     message = {"role": said, "content": {"x": said}, "timestamp": said}

@@ -26,10 +26,6 @@ WRITTEN: dict[str, list[Any]] = {"putStoreItem": [{"a": "b"}], "deleteStoreItem"
 TIME = r"\d{4}-\d\d-\d\dT[\d:.]+Z"
 
 
-def test_every_operation_of_the_schema_is_covered() -> None:
-    assert CALLS.keys() == operations().keys()
-
-
 @pytest.mark.usefixtures("with_model")
 def test_foreign_ids_never_existed(hub: Hub, other: Hub) -> None:
     theirs, nobody = populated(other.tenant), Ids()

@@ -19,7 +19,7 @@ from tests.api.client import operations, schema
 pytestmark = pytest.mark.django_db
 
 # Of each operation, valid and not: generating calls takes most of the time. `--examples N` makes N of each.
-EXAMPLES = 5
+EXAMPLES = 3
 LONGEST = 3
 VALID, INVALID = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 

@@ -487,7 +487,6 @@ class TestBudget:
                 assert len(given.items) >= len(previous.items)
                 assert set(previous.memory.split("\n")) <= set(given.memory.split("\n")) or not previous.memory
                 assert given.messages == [{"role": "system", "content": given.memory}] * bool(given.memory)
-                assert given == build(person, include=everything, max_tokens=budget, tokenizer=tokenizer)
                 previous = given
             assert previous.memory == whole.memory
 
@@ -556,7 +555,7 @@ def written_lines(draw: st.DrawFn) -> list[MemoryLine]:
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     sequence=written_lines(),
     budget=st.integers(0, 3_000) | st.integers(0, 120),

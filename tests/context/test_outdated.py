@@ -93,7 +93,7 @@ def test_each_kind_that_is_served_has_a_row_here() -> None:
 
 
 @pytest.mark.parametrize("kind", MADE)
-@pytest.mark.parametrize(("ends", "with_vectors"), [(corrected, False), (corrected, True), (forgotten, True)])
+@pytest.mark.parametrize(("ends", "with_vectors"), [(corrected, False), (forgotten, True)])
 def test_the_sentence_is_left_out_and_the_rest_stays(
     person: EndUser, fact: Fact, kind: str, ends: Callable[[Fact], None], with_vectors: bool
 ) -> None:

@@ -45,26 +45,6 @@ def test_an_operator_states_a_binding_fact(person: EndUser) -> None:
     assert fact.forget_at is None
 
 
-def test_everything_that_is_stated_is_kept(person: EndUser) -> None:
-    stated: dict[str, Any] = {
-        "category": "constraint",
-        "confidence": 0.7,
-        "importance": 0.3,
-        "key": "diet",
-        "value": "无麸质",
-        "tags": ["food", "健康"],
-        "scope": "share",
-        "agent_id": "support",
-        "allowed_users": [person.external_id],
-        "allowed_roles": ["admin"],
-        "expires_at": NOW + timedelta(days=3),
-        "structured": {"since": [2019, None, {"深": True}]},
-    }
-    fact = Fact.objects.get(pk=add(person, "不吃面包", **stated).pk)
-    for name, value in stated.items():
-        assert getattr(fact, name) == value, name
-
-
 def test_it_leaves_a_revision_and_an_event_without_content(person: EndUser) -> None:
     fact = add(person, "Lives in Leiden", key="home_city", value="Leiden")
     revision = FactRevision.objects.get()

@@ -187,11 +187,6 @@ class TestEndpoint:
         assert live(person) == set()
         assert "Sings" not in hub.client.post("/context", {"user_id": "u1", "agent_id": "sales"}).json()["memory"]
 
-    def test_of_an_agent_that_agents(self, hub: Hub, person: EndUser) -> None:
-        hub.client.call("DELETE", "/memory", query={"user_id": "u1", "agent_id": "Sales"})
-        assert not Fact.objects.filter(agent_id="sales", status="active").exists()
-        assert "Sings" in live(person)
-
     def test_a_key_for_an_agent_clears_that_agents_alone(self, person: EndUser) -> None:
         bound = hub_of(person.tenant, binding=Binding(agent_id="sales", writes_as="user"))
         refused = bound.client.call("DELETE", "/memory", query={"user_id": "u1", "agent_id": "support"})

@@ -154,18 +154,18 @@ class TestMerge:
 
 class TestMergeIsRefused:
     @pytest.mark.parametrize(
-        "change",
+        ("which", "change"),
         [
-            {"status": "pending"},
-            {"status": "trashed"},
-            {"agent_id": "sales"},
-            {"scope": "public"},
-            {"allowed_users": ["u1"]},
-            {"allowed_roles": ["admin"]},
+            (0, {"status": "pending"}),
+            (1, {"status": "pending"}),
+            (1, {"status": "trashed"}),
+            (0, {"agent_id": "sales"}),
+            (1, {"scope": "public"}),
+            (0, {"allowed_users": ["u1"]}),
+            (1, {"allowed_roles": ["admin"]}),
         ],
         ids=str,
     )
-    @pytest.mark.parametrize("which", [0, 1])
     def test_when_they_are_not_alike(self, facts: list[Fact], which: int, change: dict[str, Any]) -> None:
         Fact.objects.filter(pk=facts[which].pk).update(**change)
         before = told()

@@ -125,8 +125,10 @@ class TestTheRow:
 
 
 class TestWhatWasMadeOfIt:
-    @pytest.mark.parametrize("status", ["active", "pending", "superseded", "trashed"])
-    @pytest.mark.parametrize("passages", [(), ("0612",)], ids=["all", "a passage"])
+    @pytest.mark.parametrize(
+        ("status", "passages"),
+        [("active", ()), ("pending", ()), ("superseded", ()), ("trashed", ()), ("active", ("0612",))],
+    )
     def test_facts_that_rest_on_it_alone_go(self, person: EndUser, status: str, passages: tuple[str, ...]) -> None:
         session = factories.session(person, SAID)
         resting("Lives in Leiden", turn_of(session), status=status)
@@ -213,9 +215,18 @@ class TestSentAgain:
             return receipt
         return ingest.store_turns(tenant=person.tenant, messages=messages, **names)
 
-    @pytest.mark.parametrize("bulk", [False, True])
-    @pytest.mark.parametrize("given", [{}, {"external_id": "m1"}, {"timestamp": NOW}], ids=str)
-    @pytest.mark.parametrize("passages", [(), ("0612",)], ids=["all", "a passage"])
+    @pytest.mark.parametrize(
+        ("given", "bulk", "passages"),
+        [
+            ({}, False, ()),
+            ({}, True, ("0612",)),
+            ({"external_id": "m1"}, False, ("0612",)),
+            ({"external_id": "m1"}, True, ()),
+            ({"timestamp": NOW}, False, ()),
+            ({"timestamp": NOW}, True, ("0612",)),
+        ],
+        ids=str,
+    )
     def test_it_is_a_duplicate(
         self, person: EndUser, given: dict[str, Any], bulk: bool, passages: tuple[str, ...]
     ) -> None:

@@ -286,13 +286,6 @@ def test_long_session_is_taken_in_batches(model: Model, person: EndUser) -> None
     assert not batch.turns[-1].is_user
 
 
-def test_prompt_tells_the_date_where_the_person_is(model: Model, person: EndUser) -> None:
-    late = datetime(2026, 11, 3, 17, 0, tzinfo=UTC)
-    assert "Today: 2026-11-04 (Wednesday), Asia/Shanghai" in prompt(
-        gathered(due(person, ("user", "Hello you")), now=late)
-    )
-
-
 def test_prompt_of_a_person_in_no_known_zone(model: Model, person: EndUser) -> None:
     person.time_zone = "Atlantis/Capital"
     person.save()

@@ -263,8 +263,9 @@ DEEP: dict[str, tuple[str, bytes]] = {
 }
 
 
-@pytest.mark.parametrize("kind", ["arrays", "objects", "both"])
-@pytest.mark.parametrize("where", DEEP)
+@pytest.mark.parametrize(
+    ("where", "kind"), [*((where, "both") for where in DEEP), ("unknown", "arrays"), ("unknown", "objects")]
+)
 def test_a_deep_document(sender: Wire, noted: Noting, where: str, kind: str) -> None:
     target, document = DEEP[where]
     for levels in (66, 300, 450, 900, 960, 1_000, 20_000):

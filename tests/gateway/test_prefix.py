@@ -361,13 +361,13 @@ class TestTruth:
         assert is_prefix(second, each.ask(QUESTIONS[2]))
 
     @pytest.mark.parametrize("kind", ["correct", "forget", "delete", "hide"])
-    def test_a_fact(self, each: Talk, kind: str) -> None:
-        each.ask(QUESTIONS[0])
+    def test_a_fact(self, talk: Talk, kind: str) -> None:
+        talk.ask(QUESTIONS[0])
         {"correct": lambda fact: correct(fact, "The bicycle is called Gustav"), "forget": forget, "delete": delete,
          "hide": hide}[kind](RECALLED)  # fmt: skip
-        second = each.ask("Hello")
+        second = talk.ask("Hello")
         assert (RECALLED in text(second), STANDING in text(second)) == (False, True)
-        assert is_prefix(second, each.ask(QUESTIONS[1]))
+        assert is_prefix(second, talk.ask(QUESTIONS[1]))
 
     def test_only_what_tells_it_goes(self, talk: Talk, person: EndUser) -> None:
         talk.ask(QUESTIONS[0])

@@ -444,12 +444,10 @@ class TestOrphaned:
         watchdog.end_orphaned()
         assert OrmQ.objects.count() == len(sent)
 
+    @pytest.mark.parametrize("kind", [Decays, Cases], indirect=True, ids=["decays", "cases"])
     def test_if_nobody_can_be_sent_the_lease_stays(
         self, kind: Kind, row: Any, lease: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        if not kind.looked_for_by:
-            pytest.skip("the broker looks for sessions all the time")
-
         def fail(*_: object, **__: object) -> None:
             raise OperationalError
 

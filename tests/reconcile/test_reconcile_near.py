@@ -193,15 +193,13 @@ def test_same_comes_before_the_rest(person: EndUser, known: Fact, order: int) ->
 # Whose word
 
 
+# What protects a fact: test_reconcile_word.py.
 @pytest.mark.parametrize(
-    ("mark", "evidence"), [({"binding": True}, [1]), ({"pinned": True}, [2]), ({"locked": True}, [1])]
-)
-@pytest.mark.parametrize(
-    ("verdict", "outcome", "related"),
+    ("mark", "evidence", "verdict", "outcome", "related"),
     [
-        (SAME, {"operator_word": 1}, False),
-        (REFINES, {"conflicts": 1}, False),
-        (CONTRADICTS, {"conflicts": 1}, True),
+        ({"binding": True}, [1], SAME, {"operator_word": 1}, False),
+        ({"pinned": True}, [2], REFINES, {"conflicts": 1}, False),
+        ({"locked": True}, [1], CONTRADICTS, {"conflicts": 1}, True),
     ],
 )
 def test_operators_word(

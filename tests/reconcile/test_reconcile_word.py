@@ -16,18 +16,21 @@ from tests.factories import COMMAND, NOW
 from tests.model import candidate
 from tests.reconcile.reconciling import CITY, Extractor, facts, items, only, relations, state
 
+SAME_TEXT = candidate("lives in leiden", confidence=1.0)
+SAME_VALUE = candidate("Leiden is home", confidence=1.0, **CITY, value="Leiden")
+OTHER_VALUE = candidate("Lives in Utrecht", confidence=1.0, **CITY, value="Utrecht")
+NO_VALUE = candidate("Lives elsewhere", confidence=1.0, **CITY)
+
+
 # What protects a fact, and who says something else.
-PROTECTED = [({"binding": True}, [1]), ({"pinned": True}, [2]), ({"locked": True}, [1])]
-
-
-@pytest.mark.parametrize(("mark", "evidence"), PROTECTED)
 @pytest.mark.parametrize(
-    "newcomer",
+    ("mark", "evidence", "newcomer"),
     [
-        candidate("lives in leiden", confidence=1.0),
-        candidate("Leiden is home", confidence=1.0, **CITY, value="Leiden"),
+        ({"binding": True}, [1], SAME_TEXT),
+        ({"pinned": True}, [2], SAME_VALUE),
+        ({"locked": True}, [1], SAME_VALUE),
     ],
-    ids=["same text", "same value"],
+    ids=["binding", "pinned", "locked"],
 )
 def test_what_repeats_an_operators_word_is_only_counted(
     extract: Extractor, person: EndUser, mark: dict[str, bool], evidence: list[int], newcomer: dict[str, Any]
@@ -42,14 +45,14 @@ def test_what_repeats_an_operators_word_is_only_counted(
     assert items(person) == []
 
 
-@pytest.mark.parametrize(("mark", "evidence"), PROTECTED)
 @pytest.mark.parametrize(
-    ("agent_id", "newcomer"),
+    ("mark", "evidence", "agent_id", "newcomer"),
     [
-        ("", candidate("Lives in Utrecht", confidence=1.0, **CITY, value="Utrecht")),
-        ("support", candidate("Lives elsewhere", confidence=1.0, **CITY)),
+        ({"binding": True}, [1], "", OTHER_VALUE),
+        ({"pinned": True}, [2], "support", NO_VALUE),
+        ({"locked": True}, [1], "", OTHER_VALUE),
     ],
-    ids=["other value", "no value, an agent's"],
+    ids=["binding", "pinned", "locked"],
 )
 def test_what_contradicts_an_operators_word_is_asked_about(
     extract: Extractor,
@@ -134,11 +137,12 @@ def reject(fact: Fact) -> None:
     reject_fact(fact_id=fact.pk, actor=Actor.operator(factories.operator()), now=NOW)
 
 
-SAID_AGAIN = [candidate("LIVES in Leiden"), candidate("Lives in Utrecht", **CITY, value="Utrecht")]
+TEXT_AGAIN, KEY_AGAIN = candidate("LIVES in Leiden"), candidate("Lives in Utrecht", **CITY, value="Utrecht")
 
 
-@pytest.mark.parametrize("refuse", [forget, delete, reject])
-@pytest.mark.parametrize("newcomer", SAID_AGAIN, ids=["same text", "same key"])
+@pytest.mark.parametrize(
+    ("refuse", "newcomer"), [(forget, TEXT_AGAIN), (forget, KEY_AGAIN), (delete, KEY_AGAIN), (reject, TEXT_AGAIN)]
+)
 def test_refused_and_said_again_by_the_person(
     extract: Extractor, person: EndUser, refuse: Callable[[Fact], None], newcomer: dict[str, Any]
 ) -> None:
@@ -155,8 +159,10 @@ def test_refused_and_said_again_by_the_person(
     assert {fact.pk: state(fact) for fact in facts(person) if fact.pk in gone} == gone
 
 
-@pytest.mark.parametrize(("refuse", "evidence"), [(forget, [2]), (delete, [3]), (reject, [])])
-@pytest.mark.parametrize("newcomer", SAID_AGAIN, ids=["same text", "same key"])
+@pytest.mark.parametrize(
+    ("refuse", "evidence", "newcomer"),
+    [(forget, [2], TEXT_AGAIN), (delete, [3], KEY_AGAIN), (reject, [], KEY_AGAIN)],
+)
 def test_refused_and_said_again_by_others(
     extract: Extractor,
     person: EndUser,

@@ -13,7 +13,7 @@ from memories import audit
 from memories.audit import Actor, kept_request_id
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
-from memories.curation.facts.keeping import lock_fact, pin_fact
+from memories.curation.facts.keeping import pin_fact
 from memories.models import ActorKind, AuditEvent, Fact, FactRefusal, FactRevision
 from tests import factories
 from tests.api.conftest import Hub
@@ -97,11 +97,6 @@ def test_if_match_lets_its_version_through_alone(hub: Hub, fact: Fact) -> None:
     assert (fact.content, fact.status, fact.version) == ("2", "active", 4)
 
 
-def test_the_text_of_another_fact_is_a_duplicate(hub: Hub, fact: Fact) -> None:
-    factories.fact(fact.end_user, "Lives in Delft")
-    assert patch(hub, fact, {"content": "Lives in Delft"}).json()["code"] == "duplicate"
-
-
 def corrected(fact: Fact, **given: Any) -> None:
     correct_fact(fact_id=fact.pk, tenant=None, content="Lives in Delft", reason="asked", **given)
 
@@ -110,11 +105,8 @@ def pinned(fact: Fact, **given: Any) -> None:
     pin_fact(fact_id=fact.pk, **given)
 
 
-def locked(fact: Fact, **given: Any) -> None:
-    lock_fact(fact_id=fact.pk, **given)
-
-
-@pytest.mark.parametrize("says", [corrected, pinned, locked])
+# How else an operator keeps one: tests/curation/test_keeping.py.
+@pytest.mark.parametrize("says", [corrected, pinned])
 def test_an_operators_word_stands(hub: Hub, fact: Fact, says: Any) -> None:
     says(fact, actor=Actor.operator(factories.operator()), now=factories.NOW)
     fact.refresh_from_db()

@@ -157,12 +157,10 @@ def test_the_same_text_again_names_the_known_fact(hub: Hub) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("is_known", [False, True], ids=["first sight", "known person"])
-def test_of_many_clients_at_once_one_states_it(transactional_db: None, is_known: bool) -> None:
+def test_of_many_clients_at_once_one_states_it(transactional_db: None) -> None:
+    """At first sight of the person. Of a known one: tests/curation/test_adding.py."""
     tenant = factories.tenant()
     plaintext = factories.api_key(tenant)[1]
-    if is_known:
-        factories.end_user(tenant, external_id="u1")
     answers: list[Any] = at_once(8, lambda _: HubClient(plaintext).post("/facts", stated()))
     fact = Fact.objects.get()
     assert sorted(answer.status_code for answer in answers) == [201] + [409] * 7
@@ -261,8 +259,9 @@ class TestOwnIds:
 class TestReaders:
     """A fact for readers whom the person is not would be served to nobody."""
 
-    @pytest.mark.parametrize("named", [["bob"], ["u1", "bob"], ["u1", "nobody"]])
-    @pytest.mark.parametrize("is_known", [True, False])
+    @pytest.mark.parametrize(
+        ("named", "is_known"), [(["bob"], False), (["u1", "bob"], True), (["u1", "nobody"], False)]
+    )
     def test_others_are_refused(self, hub: Hub, named: list[str], is_known: bool) -> None:
         factories.end_user(hub.tenant, external_id="bob")
         if is_known:

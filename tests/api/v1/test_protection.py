@@ -33,9 +33,12 @@ def nothing(_fact: Fact, _staff: Actor) -> None:
     """The control: nobody protects it."""
 
 
+# All of them on one road, one of them on each of the others.
 PROTECTIONS = pytest.mark.parametrize(
     ("protect", "is_protected"), [(pin, True), (lock, True), (correct, True), (nothing, False)]
 )
+CORRECTED = pytest.mark.parametrize(("protect", "is_protected"), [(correct, True), (nothing, False)])
+LOCKED = pytest.mark.parametrize(("protect", "is_protected"), [(lock, True), (nothing, False)])
 
 
 @pytest.fixture
@@ -75,7 +78,7 @@ def test_another_value_waits(hub: Hub, known: Fact, staff: Actor, protect: Any, 
     assert known.status == "active"
 
 
-@PROTECTIONS
+@CORRECTED
 def test_the_same_text_is_known(hub: Hub, known: Fact, staff: Actor, protect: Any, is_protected: bool) -> None:
     protect(known, staff)
     known.refresh_from_db()
@@ -86,7 +89,7 @@ def test_the_same_text_is_known(hub: Hub, known: Fact, staff: Actor, protect: An
     assert Fact.objects.filter(content=known.content).count() == (1 if is_protected else 2)
 
 
-@PROTECTIONS
+@LOCKED
 def test_what_a_statement_contradicts_in_so_many_words(
     hub: Hub, known: Fact, staff: Actor, protect: Any, is_protected: bool
 ) -> None:
@@ -96,7 +99,7 @@ def test_what_a_statement_contradicts_in_so_many_words(
     assert answer.json()["status"] == ("pending" if is_protected else "active")
 
 
-@PROTECTIONS
+@CORRECTED
 def test_an_edit_gives_the_key_no_other_value(
     hub: Hub, known: Fact, staff: Actor, protect: Any, is_protected: bool
 ) -> None:
@@ -110,7 +113,7 @@ def test_an_edit_gives_the_key_no_other_value(
     assert hub.client.call("PATCH", f"/facts/{own.pk}", {"importance": 0.9}).status_code == 200
 
 
-@PROTECTIONS
+@LOCKED
 def test_a_restore_gives_the_key_no_other_value(
     hub: Hub, known: Fact, staff: Actor, protect: Any, is_protected: bool
 ) -> None:

@@ -267,12 +267,6 @@ def fault(answer: Any) -> tuple[str, str]:
 
 
 class TestRefused:
-    def test_of_a_known_person_too(self, hub: Hub, session: Session) -> None:
-        good, unknown = turn(session, 1), str(uuid.uuid4())
-        answer = state(hub, evidence=[good, unknown])
-        assert (answer.status_code, fault(answer)) == (400, ("/evidence/1", "does_not_exist"))
-        assert not Fact.objects.exists()
-
     def test_what_the_callers_agent_may_not_see(self, hub: Hub, person: EndUser) -> None:
         private = factories.fact(person, "Of another agent", agent_id="billing")
         relations = [{"type": "related_to", "target_id": str(private.pk)}]

@@ -46,8 +46,10 @@ def client_of(hub: Hub, **over: Any) -> HubClient:
 
 
 class TestAfterAKeyDeletedIt:
-    @pytest.mark.parametrize("hard", ["false", "true"])
-    @pytest.mark.parametrize("again", [STATED, {**STATED, "content": "Lives in Delft", "value": "Delft"}])
+    @pytest.mark.parametrize(
+        ("again", "hard"),
+        [(STATED, "false"), (STATED, "true"), ({**STATED, "content": "Lives in Delft", "value": "Delft"}, "true")],
+    )
     def test_it_is_served_again(self, hub: Hub, again: dict[str, Any], hard: str) -> None:
         delete(hub, state(hub.client).json()["id"], hard=hard)
         assert set(FactRefusal.objects.values_list("actor_kind", "actor_id")) == {("key", str(hub.key.pk))}
