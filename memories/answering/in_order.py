@@ -34,6 +34,7 @@ def _listed(*names: str) -> frozenset[str]:
 _ARTICLES, _OWN, _SPOKEN_TO = _listed("articles"), _listed("own"), _listed("spoken_to")
 _IDLE, _JOINS, _WHEN, _AFTER, _UNLESS = map(_listed, ("idle", "joins", "when", "after", "unless"))
 _TURNS, _KIN = _listed("others", "tells"), _listed("kin")
+_GOVERNS, _SWEEPING, _GOES_ON, _LEADS = map(_listed, ("governs", "sweeping", "goes_on", "leads"))
 _FIXED = _listed("fixed", "joins", "unless", "others", "idle")
 _SAME_FORM = dict(one.split("=") for one in _DATA["same"].split())
 _ABOUT = re.compile(
@@ -49,7 +50,7 @@ _ENDINGS = frozenset(["", "e", "t", "st", "en", "et", "n", "es", "s"])
 _SHORTEST_ROOT = 4
 _TOKEN = re.compile(
     r"§|['’](?:s|m|re|ve|ll|d)\b|[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff々]|\d+(?:[.,:]\d+)*"
-    r"|(?:(?![\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff々])[^\W\d_])+|[,;:.!?()\n、，。；：！？（）—–]"
+    r"|(?:(?![\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff々])[^\W\d_])+|(?<=\s)-(?=\s)|[,;:.!?()\n、，。；：！？（）—–]"
 )
 _PARTS = re.compile(r"[;；，]\s*|,?\s+(?:and|but|und|aber|et|mais|y|pero)\s+|,\s+")
 _MOST_TOKENS, _MOST_SENTENCES, _MOST_PARTS = 400, 200, 4
@@ -128,35 +129,43 @@ def _runs_from(ours: Sequence[str], theirs: Sequence[str], start: int) -> bool:
             return False
         place += 1
     # "with" of "with others" is no end.
-    return _may_end(theirs, place) and (ours[-1] not in _AFTER or theirs[place : place + 1] in ((), (END,)))
+    return _may_end(ours, theirs, place) and (ours[-1] not in _AFTER or theirs[place : place + 1] in ((), (END,)))
 
 
 def _may_begin(ours: Sequence[str], theirs: Sequence[str], start: int) -> bool:
     before: list[str] = []
-    for one in reversed(theirs[:start]):
-        if one == END or one in _JOINS:
+    for place in range(start - 1, -1, -1):
+        if theirs[place] == END or theirs[place] in _JOINS:
+            # "Tom said, I lie and I steal."
+            if _GOVERNS & set(theirs[:place]):
+                return False
             break
-        before.insert(0, one)
+        before.insert(0, theirs[place])
     # "My sister Ana plays": Ana plays.
     is_called = len(before) > 1 and before[-2] == PERSON and ours[0] != PERSON
     if is_called and before[-1] in _KIN:
         before = before[:-2]
-    return all(one in _IDLE or one in _WHEN or quantities.is_number_word(one) or one[0].isdigit() for one in before)
+    return all(one in _IDLE or one in _WHEN or _is_number(one) for one in before)
 
 
-def _may_end(theirs: Sequence[str], place: int) -> bool:
+def _may_end(ours: Sequence[str], theirs: Sequence[str], place: int) -> bool:
     rest = list(theirs[place:])
     tail = rest[: rest.index(END)] if END in rest else rest
-    # Also behind a comma: "everything, except mushrooms".
-    if _UNLESS & set(rest[: len(tail) + 2]):
+    behind = rest[len(tail) + 1 :]
+    # Also behind a comma: "everything, except mushrooms", "…, said Tom", "…, not!".
+    if _UNLESS & {*tail, *behind[:1]} or _GOVERNS & set(behind[:2]) or behind[:2] in (["not"], ["not", END]):
         return False
-    return (
-        not tail
-        or tail[0] in _AFTER
-        or (tail[0] in _IDLE and tail[0] != "'s")
-        or quantities.is_number_word(tail[0])
-        or tail[0][0].isdigit()
-    )
+    if tail[:2] == ["at", "all"]:
+        return True
+    # "No coffee after six" is not no coffee, and half of a number is another one.
+    is_sweeping = tail and _SWEEPING & set(ours) and (tail[0] not in _GOES_ON or ours[-1] in _SWEEPING)
+    if is_sweeping or (tail and quantities.of(ours[-1]).numbers and _is_number(tail[0])):
+        return False
+    return not tail or tail[0] in _AFTER or (tail[0] in _IDLE and tail[0] not in _LEADS) or _is_number(tail[0])
+
+
+def _is_number(word: str) -> bool:
+    return word[0].isdigit() or quantities.is_number_word(word)
 
 
 def _without(ours: list[str], resolved: frozenset[str]) -> list[str]:

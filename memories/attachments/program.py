@@ -21,6 +21,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import Any, NamedTuple
 
 MEMORY = 512 * 1024 * 1024
@@ -62,10 +63,12 @@ class CannotReadError(Exception):
 
 
 class Document(NamedTuple):
-    """Its blocks in order, read one after the other; how many pages it has, if that can be told."""
+    """Its blocks in order, read one after the other; how many pages it has, if that can be told; whether the library
+    stopped before its end."""
 
     blocks: Iterator[Block]
     pages: int | None = None
+    is_cut: bool = False
 
 
 def main() -> None:
@@ -110,9 +113,9 @@ def give_up_rights() -> None:
 def answer(kind: str, content: bytes) -> None:
     began = time.monotonic()
     length = count = 0
-    is_cut = False
     try:
         document = READERS[kind](content)
+        is_cut = document.is_cut or (document.pages or 0) > MOST_PAGES
         for block in document.blocks:
             text = cut(block.text, MOST_CHARACTERS - length)
             say({"text": text, "headings": [cut(one, LONGEST_HEADING) for one in block.headings], "page": block.page})
@@ -122,7 +125,7 @@ def answer(kind: str, content: bytes) -> None:
             if is_full or time.monotonic() - began > SOFT_SECONDS:
                 is_cut = True
                 break
-        say({"pages": document.pages, "cut": is_cut or (document.pages or 0) > MOST_PAGES})
+        say({"pages": document.pages, "cut": is_cut})
     except CannotReadError as error:
         say({"reason": str(error)})
     except (MemoryError, RecursionError):
@@ -177,7 +180,10 @@ def _pdf_pages(reader: Any, count: int) -> Iterator[Block]:
 
 # A part of a document that unpacks to more is a bomb.
 MOST_UNPACKED = 64 * 1024 * 1024
-_TEXTS = frozenset({"t", "tab", "br", "cr", "lastRenderedPageBreak"})
+_TEXTS = frozenset({"t", "tab", "br", "cr", "noBreakHyphen", "lastRenderedPageBreak"})
+_WRITTEN_AS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+# A tab of properties is a position, and no text; what was deleted, or moved from here, is not there.
+_NOT_THERE = frozenset({"p", "pPr", "rPr", "del", "moveFrom", "Fallback"})
 
 
 def docx(content: bytes) -> Document:
@@ -189,11 +195,15 @@ def docx(content: bytes) -> Document:
     if main is None:
         raise CannotReadError("damaged")
     folder, _slash, name = main.rpartition("/")
-    styles = _related(package, f"{folder}/_rels/{name}.rels", "/styles", folder)
+    relations = f"{folder}/_rels/{name}.rels"
+    styles = _related(package, relations, "/styles", folder)
     levels = dict(_levels(_part(package, styles))) if styles else {}
     body = _part(package, main)
     has_pages = any(_name(one) == "lastRenderedPageBreak" for one in body.iter())
-    return Document(_docx_blocks(body, levels, has_pages=has_pages))
+    notes = [_related(package, relations, kind, folder) for kind in ("/footnotes", "/endnotes")]
+    blocks = [_docx_blocks(body, levels, has_pages=has_pages)]
+    blocks += [_docx_blocks(_part(package, one), {}, has_pages=False) for one in notes if one]
+    return Document(chain.from_iterable(blocks))
 
 
 def _part(package: Any, name: str) -> Any:
@@ -277,7 +287,7 @@ def _paragraph(paragraph: Any) -> tuple[str, int, int]:
             breaks += 1
             before = before if "".join(parts).strip() else breaks
         else:
-            parts.append((one.text or "") if name == "t" else "\t" if name == "tab" else "\n")
+            parts.append(_WRITTEN_AS.get(name, one.text or ""))
     return "".join(parts), before, breaks
 
 
@@ -287,13 +297,18 @@ def _own_parts(paragraph: Any) -> Iterator[Any]:
     while waiting:
         one = waiting.pop()
         name = _name(one)
-        # A tab of properties is a position, and no text; what was deleted is not there.
-        if name in ("p", "pPr", "rPr", "del", "Fallback"):
+        if name in _NOT_THERE or (name == "r" and _is_vanished(one)):
             continue
         if name in _TEXTS and _name(one.getparent()) == "r":
             yield one
         else:
             waiting.extend(reversed(one))
+
+
+def _is_vanished(run: Any) -> bool:
+    """Whether Word shows nothing of it."""
+    vanish = _child(run, "rPr", "vanish")
+    return vanish is not None and _value(vanish) not in ("0", "false", "off")
 
 
 _HTML_HIDDEN = frozenset(
@@ -312,7 +327,8 @@ def html(content: bytes) -> Document:
     import lxml.etree
     import lxml.html
 
-    parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    # It stops where a text is deeper than 2,048 elements (256 without `huge_tree`), and says so in its log alone.
+    parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
     encoding = re.search(
         rb"<meta[^>]{0,300}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([A-Za-z0-9_.:-]{2,40})", content[:4096], re.IGNORECASE
     )
@@ -322,7 +338,8 @@ def html(content: bytes) -> Document:
     except lxml.etree.ParserError:
         return Document(iter(()))
     title = root.findtext(".//title") or ""
-    return Document(_html_blocks(root, " ".join(title.split())))
+    is_cut = any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log)
+    return Document(_html_blocks(root, " ".join(title.split())), is_cut=is_cut)
 
 
 def _html_blocks(root: Any, title: str) -> Iterator[Block]:
@@ -386,6 +403,9 @@ def _is_hidden(one: Any) -> bool:
     return one.get("hidden") is not None or "display:none" in style or "visibility:hidden" in style
 
 
+_ENDS = re.compile(r"(?:---|\.\.\.)[ \t]*\Z")
+
+
 def markdown(content: bytes) -> Document:
     text = decoded(content)
     return Document(_markdown_blocks(text))
@@ -395,9 +415,14 @@ def _markdown_blocks(text: str) -> Iterator[Block]:
     """Its outermost blocks as they are written, below the headings that a reader of Markdown sees."""
     from markdown_it import MarkdownIt
 
-    lines = text.splitlines(keepends=True)
+    # Python knows more ends of lines than Markdown does (U+2028, form feeds): its places would be others.
+    lines = re.sub(r"\r\n?", "\n", text).split("\n")
+    # What tells of the file, in YAML, is no heading above what follows.
+    if lines[0].rstrip() == "---" and (end := next((at for at, one in enumerate(lines) if at and _ENDS.match(one)), 0)):
+        yield Block("\n".join(lines[: end + 1]))
+        lines = lines[end + 1 :]
     # The words alone are needed: nothing is made of what stands inside of a block.
-    tokens = MarkdownIt("commonmark").enable("table").disable(["inline"]).parse("".join(lines))
+    tokens = MarkdownIt("commonmark").enable("table").disable(["inline"]).parse("\n".join(lines))
     headings: list[tuple[int, str]] = []
     upto = 0
     for place, token in enumerate(tokens):
@@ -408,7 +433,7 @@ def _markdown_blocks(text: str) -> Iterator[Block]:
             headings = [*(known for known in headings if known[0] < level), (level, words)]
         first, last = token.map
         # What is between two blocks defines links.
-        block = "".join(lines[max(first, upto) : last]).strip("\n")
+        block = "\n".join(lines[max(first, upto) : last]).strip("\n")
         upto = max(upto, last)
         if block.strip():
             yield Block(block, tuple(one for _level, one in headings))

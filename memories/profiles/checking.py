@@ -7,6 +7,7 @@ an object of such fields is a group. What is accepted is in docs/profiles.md.
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -34,6 +35,12 @@ _OF_TYPES: Mapping[str, set[str]] = {
     "boolean": set(),
     "array": {"items", "minItems", "maxItems", "uniqueItems"},
 }
+# Between each of the one and each of the other must be room for a value.
+_BOUNDS = (
+    (("minLength",), ("maxLength",)),
+    (("minItems",), ("maxItems",)),
+    (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")),
+)
 _DIALECTS = ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#")
 
 
@@ -135,10 +142,23 @@ class _Check:
         self.keywords(spec, _TOLD | _OF_TYPES[kind] | own, at)
         found = {"type": kind, **self.told(spec, at)}
         if kind == "string":
-            return found | self.of_text(spec, at)
-        if kind == "array":
-            return found | self.of_list(spec, at)
-        return found | {name: self.number(spec, name, at) for name in _OF_NUMBERS if name in spec}
+            found |= self.of_text(spec, at)
+        elif kind == "array":
+            found |= self.of_list(spec, at)
+        else:
+            found |= {name: self.number(spec, name, at) for name in _OF_NUMBERS if name in spec}
+        self.room(found, at)
+        return found
+
+    def room(self, found: Mapping[str, Any], at: str) -> None:
+        """Whether any value is within the bounds: one that a typing error shut would stay empty in silence."""
+        for lows, highs in _BOUNDS:
+            for low, high in product(lows, highs):
+                if low not in found or high not in found:
+                    continue
+                touches = found[low] == found[high] and "exclusive" in low + high
+                if found[low] > found[high] or touches:
+                    self.fail(f"{at}/{high}", _("No value fits between this and %(low)s.") % {"low": low})
 
     def of_text(self, spec: Mapping[str, Any], at: str) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -148,9 +168,13 @@ class _Check:
             if spec["format"] != "date":
                 self.fail(f"{at}/format", _("Give one of: %(choices)s.") % {"choices": "date"})
             found["format"] = "date"
-        for name in ("minLength", "maxLength"):
+        for name, least in (("minLength", 0), ("maxLength", 1)):
             if name in spec:
-                found[name] = self.count(spec, name, at, most=LONGEST_VALUE)
+                found[name] = self.count(spec, name, at, least=least, most=LONGEST_VALUE)
+        fixed = {f"enum/{place}": text for place, text in enumerate(found.get("enum", ()))}
+        for name, text in (fixed or ({"format": "2026-05-31"} if "format" in found else {})).items():
+            if not found.get("minLength", 0) <= len(text) <= found.get("maxLength", LONGEST_VALUE):
+                self.fail(f"{at}/{name}", _("minLength and maxLength do not allow this."))
         return found
 
     def of_list(self, spec: Mapping[str, Any], at: str) -> dict[str, Any]:
@@ -159,9 +183,9 @@ class _Check:
             self.fail(f"{at}/items", _("Say what the list has: a schema of a text, a number or true or false."))
             items = {"type": "string"}
         found: dict[str, Any] = {"items": self.scalar_or_list(items, f"{at}/items", of_list=True)}
-        for name in ("minItems", "maxItems"):
+        for name, least in (("minItems", 0), ("maxItems", 1)):
             if name in spec:
-                found[name] = self.count(spec, name, at, most=MOST_ITEMS)
+                found[name] = self.count(spec, name, at, least=least, most=MOST_ITEMS)
         if "uniqueItems" in spec:
             if not isinstance(spec["uniqueItems"], bool):
                 self.fail(f"{at}/uniqueItems", _("Give true or false."))
@@ -185,11 +209,12 @@ class _Check:
             return 0
         return given
 
-    def count(self, spec: Mapping[str, Any], name: str, at: str, *, most: int) -> int:
+    def count(self, spec: Mapping[str, Any], name: str, at: str, *, least: int, most: int) -> int:
         given = spec[name]
-        if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= most:
-            self.fail(f"{at}/{name}", _("Give a whole number from 0 to %(most)d.") % {"most": most})
-            return 0
+        if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
+            detail = _("Give a whole number from %(least)d to %(most)d.") % {"least": least, "most": most}
+            self.fail(f"{at}/{name}", detail)
+            return least
         return given
 
     def required(self, given: Mapping[str, Any], fields: Mapping[str, Any], at: str) -> dict[str, list[str]]:

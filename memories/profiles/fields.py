@@ -26,7 +26,8 @@ TEXT, CHOICE, DATE, NUMBER, INTEGER, BOOLEAN, LIST = "text", "choice", "date", "
 _YES = frozenset({"true", "yes", "ja", "oui", "sí", "是", "是的", "1"})
 _NO = frozenset({"false", "no", "nein", "non", "否", "不是", "0"})
 _BETWEEN = re.compile(r"[\n,;，；、]")
-_NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
+# Also as JSON writes one.
+_NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,21})?(?:[eE][+-]?\d{1,2})?")
 
 
 class ValueRefused(ValueError):
@@ -182,7 +183,7 @@ def _number(given: Any, kind: str) -> int | float:
         text = clean(given)
         if not _NUMBER.fullmatch(text):
             raise ValueRefused(_("Give a number."))
-        given = float(text) if "." in text else int(text)
+        given = int(text) if text.lstrip("+-").isdecimal() else float(text)
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not abs(given) < 1e15:
         raise ValueRefused(_("Give a number."))
     if kind == INTEGER or float(given).is_integer():

@@ -30,6 +30,15 @@ SAYS = [
     ("用户的同事张伟喜欢爬山。", [said("我同事张伟喜欢爬山。")], [0]),
     # Of several the one that says it.
     ("The user works at the mill.", [CELLO, GHENT], [1]),
+    # What is before it, and behind it, tells nothing of how it is meant.
+    ("The user lives in Ghent.", [said("Hi, I live in Ghent, not in Bruges.")], [0]),
+    ("The user works at the mill.", [said("My sister is a nurse and I work at the mill.")], [0]),
+    ("The user moved to Ghent.", [said("I moved to Ghent, and Tom said that it is nice.")], [0]),
+    ("The user does not like liver.", [said("I do not like liver at all.")], [0]),
+    ("The user does not drink coffee.", [said("I don't drink coffee because I sleep badly.")], [0]),
+    ("The user was born in May.", [said("I was born in May 1990.")], [0]),
+    ("用户不喝咖啡。", [said("你好，我不喝咖啡，因为睡不好。")], [0]),
+    ("用户喜欢茶。", [said("我喜欢茶和咖啡。")], [0]),
     # Each says a part.
     ("The user moved to Ghent, and the user's sister Ana plays the cello.", [GHENT, CELLO], [0, 1]),
 ]
@@ -71,6 +80,27 @@ SAYS_NOT = [
     ("用户住在杭州。", [said("我住在杭州湾。")]),
     ("The user lives in Bonn.", [said("Leo: I live in Bonn.")]),
     ("The user plays chess with.", [said("I play chess with Leo.")]),
+    # Reported, supposed or taken back elsewhere in the sentence.
+    ("The user hates cats.", [said("Tom said, I hate cats.")]),
+    ("The user hates cats.", [said("I hate cats, said Tom.")]),
+    ("The user hates cats.", [said("I hate cats - just kidding!")]),
+    ("The user hates cats.", [said("I hate cats, not!")]),
+    ("The user steals.", [said("Tom says I lie and I steal.")]),
+    ("The user drinks.", [said("It is not true that I smoke and I drink.")]),
+    ("The user needs surgery.", [said("My doctor fears that I have cancer and I need surgery.")]),
+    ("The user worked as a nurse.", [said("Suppose I moved to Ghent and I worked as a nurse.")]),
+    ("Der Nutzer wohnt in Bonn.", [said("Tom sagte, ich wohne in Bonn.")]),
+    ("用户是医生。", [said("老王说，我是医生。")]),
+    ("用户是医生。", [said("我是医生，骗你的。")]),
+    # What holds with the rest of its clause alone.
+    ("The user does not drink coffee.", [said("I don't drink coffee after six.")]),
+    ("The user never eats meat.", [said("I never eat meat on Fridays.")]),
+    ("The user eats everything.", [said("I eat everything that is vegan.")]),
+    ("The user has seen everything.", [said("I have seen everything but Titanic.")]),
+    ("The user paid 5.", [said("I paid 5 million euros.")]),
+    ("用户吃花生。", [said("我吃花生就过敏。")]),
+    ("用户住在上海。", [said("我住在上海和杭州之间。")]),
+    ("用户住在北京。", [said("我住在北京还是上海")]),
     # What has ended, or was asked for.
     ("The user is a teacher.", [said("I was a teacher.")]),
     ("The user lives in Rome.", [said("I lived in Rome for two years.")]),

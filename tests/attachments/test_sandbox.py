@@ -141,6 +141,54 @@ def test_what_is_deep_or_long_is_read_as_far_as_it_may_be() -> None:
     assert many.reason == "cut"
 
 
+def test_what_stands_below_elements_in_elements_is_read_and_else_the_file_is_cut() -> None:
+    deep, deeper = (
+        b"<p>First</p>" + b"<div>" * depth + b"below" + b"</div>" * depth + b"<p>last</p>" for depth in (600, 5_000)
+    )
+    assert (read_file(deep, "html").reason, told(read_file(deep, "html"))) == ("", "First\nbelow\nlast")
+    assert read_file(deeper, "html").reason == "cut"
+
+
+def test_of_a_word_file_is_read_what_word_shows() -> None:
+    run = "<w:r><w:rPr><w:vanish{}/></w:rPr><w:t> {}</w:t></w:r>"
+    hidden = run.format("", "hidden") + run.format(' w:val="0"', "shown")
+    moved = "<w:moveFrom><w:r><w:t>Moved.</w:t></w:r></w:moveFrom>"
+    body = (
+        f"<w:p>{moved}<w:r><w:t>Call 555</w:t><w:noBreakHyphen/><w:t>1234</w:t></w:r>{hidden}</w:p>"
+        "<w:p><w:moveTo><w:r><w:t>Moved.</w:t></w:r></w:moveTo></w:p>"
+    )
+    relations = (
+        RELATIONS.replace("officeDocument", "footnotes", 1).replace("word/document.xml", "footnotes.xml").encode()
+    )
+    notes = document(paragraph("In a footnote."))
+    file = package(document(body), **{"word/_rels/document.xml.rels": relations, "word/footnotes.xml": notes})
+    assert told(read_file(file, "docx")) == "Call 555-1234 shown\nMoved.\nIn a footnote."
+
+
+def test_other_ends_of_lines_lose_nothing_of_a_markdown_file() -> None:
+    plain = read_file(b"# Lease\n\nOne two three.\n\nLast words.\n", "markdown").blocks
+    for end in ("\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"):
+        odd = read_file(f"# Lease\n\nOne{end}two{end}three.\n\nLast words.\n".encode(), "markdown").blocks
+        assert [block.headings for block in odd] == [block.headings for block in plain]
+        assert odd[-1].text == "Last words."
+    for end in ("\r\n", "\r"):
+        text = f"# Lease{end}{end}One two three.{end}{end}Last words.{end}"
+        assert read_file(text.encode(), "markdown").blocks == plain
+
+
+def test_front_matter_of_a_markdown_file_is_no_heading() -> None:
+    matter = "---\ntitle: Lease\n---\n"
+    blocks = read_file(f"{matter}\n### Deposit\n\n2,400 euros.\n".encode(), "markdown").blocks
+    assert [(block.text, block.headings) for block in blocks] == [
+        (matter.strip(), ()),
+        ("### Deposit", ("Deposit",)),
+        ("2,400 euros.", ("Deposit",)),
+    ]
+    # A line alone, and a heading that is underlined, are what they always are.
+    assert read_file(b"---\n\nBread\n", "markdown").blocks[-1].headings == ()
+    assert read_file(b"Lease\n---\n\nBread\n", "markdown").blocks[-1].headings == ("Lease",)
+
+
 def program(folder: Path, body: str) -> Path:
     """The program with another body: what a library might do that somebody has taken over."""
     own = (Path(__file__).parents[2] / "memories/attachments/program.py").read_text(encoding="utf-8")

@@ -59,6 +59,14 @@ def test_a_schema_is_stored_as_it_was_meant() -> None:
         (of(a={"type": "integer", "minimum": "0"}), "/schema/properties/a/minimum"),
         (of(a={"type": "integer", "maxLength": 3}), "/schema/properties/a/maxLength"),
         (of(a={"type": "string", "x-category": "mood"}), "/schema/properties/a/x-category"),
+        # No value would ever fit.
+        (of(a={"type": "integer", "minimum": 5, "maximum": 1}), "/schema/properties/a/maximum"),
+        (of(a={"type": "number", "minimum": 1, "exclusiveMaximum": 1}), "/schema/properties/a/exclusiveMaximum"),
+        (of(a={"type": "string", "minLength": 10, "maxLength": 2}), "/schema/properties/a/maxLength"),
+        (of(a={"type": "string", "maxLength": 0}), "/schema/properties/a/maxLength"),
+        (of(a={"type": "string", "enum": ["no", "aisle"], "maxLength": 2}), "/schema/properties/a/enum/1"),
+        (of(a={"type": "string", "format": "date", "maxLength": 8}), "/schema/properties/a/format"),
+        (of(a={"type": "array", "items": TEXT, "minItems": 3, "maxItems": 1}), "/schema/properties/a/maxItems"),
         (of(a={"type": "array"}), "/schema/properties/a/items"),
         (of(a={"type": "array", "items": {"type": "array", "items": TEXT}}), "/schema/properties/a/items/type"),
         (of(a={"type": "array", "items": {"type": "object", "properties": {}}}), "/schema/properties/a/items/type"),
@@ -72,6 +80,19 @@ def test_a_schema_is_stored_as_it_was_meant() -> None:
 )  # fmt: skip
 def test_what_is_not_accepted_is_named_with_its_place(schema: Any, place: str) -> None:
     assert place in places(schema)
+
+
+def test_bounds_may_leave_room_for_a_single_value() -> None:
+    bounds = [
+        {"type": "integer", "minimum": 1, "maximum": 1},
+        {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+        {"type": "string", "minLength": 2, "maxLength": 2},
+        {"type": "string", "enum": ["no", "so"], "minLength": 2, "maxLength": 2},
+        {"type": "string", "format": "date", "maxLength": 10},
+        {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 1},
+    ]
+    for one in bounds:
+        assert checked(of(a=one))["properties"]["a"] == one
 
 
 def test_all_faults_are_named_at_once_and_say_what_is_accepted() -> None:
@@ -104,6 +125,8 @@ class TestValues:
             ("children", "3", 3),
             ("children", 2.0, 2),
             ("budget", "12.5", 12.5),
+            ("budget", "0.0000001", 1e-07),
+            ("budget", 0.1 + 0.2, 0.30000000000000004),
             ("vegetarian", "是", True),
             ("vegetarian", False, False),
             ("passport_until", "2031-05-20", "2031-05-20"),
