@@ -237,16 +237,19 @@ def _add(references: Iterable[_CatalogReference], placed: dict[str, Placement]) 
 def _of_models(placed: dict[str, Placement]) -> Iterator[_CatalogReference]:
     """References of models that the database lacks: `migrate` left them out (memoryhub/database/schema.py)."""
     distributed = [table for table, kind in placed.items() if kind is DISTRIBUTED]
-    there = {(one.table, column) for one in _references(distributed) for column in one.columns}
+    there = {_subject(one, placed) for one in _references(distributed)}
     for model in apps.get_models(include_auto_created=True):
         table = model._meta.db_table
         fields = [field for field in model._meta.concrete_fields if isinstance(field, models.ForeignKey)]
         for field in fields if table in distributed else ():
-            if field.db_constraint and (table, field.column) not in there:  # type: ignore[attr-defined]  # a stub
-                target, key = field.remote_field.model._meta.db_table, str(field.target_field.column)
-                definition = f"FOREIGN KEY ({field.column}) REFERENCES {target} ({key}) DEFERRABLE INITIALLY DEFERRED"
-                name, column = f"{table}_{field.column}_fk", str(field.column)
-                yield _CatalogReference(name, table, (column,), target, (key,), "a", definition)
+            if not field.db_constraint:  # type: ignore[attr-defined]  # the stubs lack it
+                continue
+            target, key = field.remote_field.model._meta.db_table, str(field.target_field.column)
+            definition = f"FOREIGN KEY ({field.column}) REFERENCES {target} ({key}) DEFERRABLE INITIALLY DEFERRED"
+            name, column = f"{table}_{field.column}_fk", str(field.column)
+            reference = _CatalogReference(name, table, (column,), target, (key,), "a", definition)
+            if _subject(reference, placed) not in there:
+                yield reference
 
 
 def _store_alike(placed: dict[str, Placement]) -> None:
@@ -276,12 +279,17 @@ def _once_each(references: list[_CatalogReference], placed: dict[str, Placement]
     """Of several references of one column to another distributed table the one that also deletes, or the first."""
     kept: dict[Any, _CatalogReference] = {}
     for reference in references:
-        pair = {placed.get(reference.table), placed.get(reference.target)} == {Placement.DISTRIBUTED}
-        columns = frozenset(reference.columns) - {COLUMN} if pair else reference.name
-        key = (reference.table, columns, reference.target)
+        key = _subject(reference, placed)
         if key not in kept or (kept[key].deletes == "a" and reference.deletes != "a"):
             kept[key] = reference
     return list(kept.values())
+
+
+def _subject(reference: _CatalogReference, placed: dict[str, Placement]) -> tuple[str, frozenset[str], str]:
+    """What it says. Between distributed tables it is the same with the tenant and without."""
+    is_pair = {placed.get(reference.table), placed.get(reference.target)} == {Placement.DISTRIBUTED}
+    columns = frozenset(reference.columns) - ({COLUMN} if is_pair else set())
+    return reference.table, columns, reference.target
 
 
 def _name_tenant_in_keys(table: str) -> None:

@@ -10,6 +10,7 @@ from django.db import connection, connections, transaction
 from django.db.models import Exists, OuterRef
 
 from memories import invariants
+from memories.management import distributing
 from memories.management.distributing import FUNCTIONS
 from memories.models import EndUser, Fact, Session, SessionQueue
 from memories.privacy.searching import tables
@@ -71,6 +72,18 @@ def test_each_trigger_of_a_distributed_table_runs_on_the_nodes() -> None:
         found = cursor.fetchall()
     assert found
     assert [(name, function) for name, function in found if function not in FUNCTIONS] == []
+
+
+def test_a_reference_that_the_database_lacks_is_told_from_others_by_its_columns_and_target() -> None:
+    assert list(distributing._of_models(placements())) == []
+    of_file = [one for one in distributing._references(["memories_attachment"]) if one.table == "memories_attachment"]
+    lacking = [one for one in of_file if one.target == "memories_tenant" or one.columns == ("session_id",)]
+    with connection.cursor() as cursor:
+        for one in lacking:
+            cursor.execute(f"ALTER TABLE {one.table} DROP CONSTRAINT {one.name}")
+    # The one to the session is also there with the tenant.
+    [added] = distributing._of_models(placements())
+    assert (len(lacking), added.columns, added.target) == (2, ("tenant_id",), "memories_tenant")
 
 
 def test_locks_are_taken_of_one_tenant_after_the_other(named: None) -> None:

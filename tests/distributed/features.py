@@ -104,11 +104,11 @@ def _imported(hub: Hub, key: str) -> None:
     begun = _done(hub.call(key, "POST", "/imports?user_id=u1&source=facts", row))
     ends = ("done", "failed")
     found = wait_until(lambda: _if_in(hub.call(key, "GET", f"/imports/{begun['id']}").body, ends))
-    check("an import is carried out", found["state"] == "done", found["state"])
+    check("an import is carried out", found["status"] == "done", found["status"])
 
 
-def _if_in(found: Any, states: tuple[str, ...]) -> Any:
-    return found if found.get("state") in states else None
+def _if_in(found: Any, statuses: tuple[str, ...]) -> Any:
+    return found if found["status"] in statuses else None
 
 
 def _shared(hub: Hub, key: str) -> None:

@@ -17,6 +17,7 @@ from tests.ports import free_port
 PROJECT = Path(__file__).resolve().parent.parent.parent
 RUNTIME = "memoryhub_runtime"
 PATIENCE_SECONDS = 900.0
+LOG_LINES = 40
 SCOPES = "ingest,read,write,privacy"
 
 
@@ -84,8 +85,9 @@ class Hub:
 
     @contextmanager
     def serving(self, *commands: str) -> Iterator[None]:
-        """These commands of manage.py run; web answers."""
+        """These commands of manage.py run; web answers. The ends of their logs are printed where the block fails."""
         with ExitStack() as stack:
+            stack.push(self._show_logs)
             for command in commands:
                 log = stack.enter_context((self.folder / f"{command}.log").open("a"))
                 process = subprocess.Popen(
@@ -99,6 +101,11 @@ class Hub:
                 stack.callback(process.terminate)
             wait_until(self._answers)
             yield
+
+    def _show_logs(self, failure: Any, *_: Any) -> None:
+        for log in sorted(self.folder.glob("*.log")) if failure else ():
+            lines = log.read_text().splitlines()[-LOG_LINES:]
+            sys.stdout.write("\n".join([f"     {log.name}:", *lines, ""]))
 
     def key(self, tenant: str) -> str:
         return self.manage("create_api_key", "--tenant", tenant, "--scopes", SCOPES).strip()
@@ -125,11 +132,13 @@ class Hub:
 
 def wait_until(condition: Callable[[], Any], *, seconds: float = PATIENCE_SECONDS) -> Any:
     """What it returns that is true. Errors: SystemExit."""
-    deadline = time.monotonic() + seconds
+    begun = time.monotonic()
     while not (found := condition()):
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - begun
+        if waited > seconds:
             raise SystemExit(f"Waited {seconds:.0f} s in vain: {condition}")
-        time.sleep(0.2)
+        # Asking takes from a busy machine what the answer needs.
+        time.sleep(min(2.0, max(0.2, waited / 20)))
     return found
 
 

@@ -1,8 +1,8 @@
-"""Posts, contexts and searches a second with 1, 2 and 3 nodes that hold rows, as ratios of one run.
+"""Posts, contexts and searches a second of tenants that lie on 1, 2 and 3 nodes, as ratios of one run.
 
 Each node has the same share of a processor (a control group), small enough that the nodes are what is waited for: so a
 machine with two cores shows what more machines would. The coordinator is not limited; what it needs for a request is
-told, because it bounds how many nodes are of use. Clusters are measured by turns, and the medians compared.
+told, because it bounds how many nodes are of use. Numbers of nodes are measured by turns, and the medians compared.
 """
 
 import statistics
@@ -42,7 +42,7 @@ for place in range({TENANTS}):
 
 @dataclass
 class Stage:
-    """A cluster with its hub, and what was measured on it: kind of request → so many a second, each time."""
+    """Tenants that lie on so many nodes, and what was measured: kind of request → so many a second, each time."""
 
     nodes: int
     hub: Hub
@@ -54,14 +54,36 @@ class Stage:
 
 def scale(programs: Path, folder: Path, *, seconds: float, rounds: int, share: float) -> None:
     """Errors: SystemExit where nodes cannot be limited."""
+    with running(programs, folder / "cluster", workers=max(NODES), fast=False) as cluster:
+        measure(prepared(Hub(cluster, folder)), seconds=seconds, rounds=rounds, share=share)
+
+
+def measure(hub: Hub, *, seconds: float, rounds: int, share: float) -> None:
+    """Of a cluster with three workers. Errors: SystemExit where nodes cannot be limited."""
+    cluster = hub.cluster
+    made = dict(line.split() for line in hub.run("-c", _TENANTS).splitlines())
+    of_nodes: dict[str, list[str]] = {node.name: [] for node in cluster.nodes[1:]}
+    for slug, key in made.items():
+        of_nodes[node_of(cluster, slug).name].append(key)
+    stages = [Stage(nodes, hub, _spread(of_nodes, nodes)) for nodes in NODES]
     with ExitStack() as stack:
-        stages = [stack.enter_context(_stage(programs, folder, nodes, share)) for nodes in NODES]
+        for node in cluster.nodes[1:]:
+            stack.enter_context(limited(_postmaster(cluster, node), f"memoryhub-{node.name}", share))
+        stack.enter_context(hub.serving("web"))
         # The first round warms up, and what is searched later is posted in it.
         for number in range(rounds + 1):
             for stage in stages:
                 for kind, request in KINDS.items():
                     _measure(stage, kind, request, seconds, is_kept=number > 0)
-        _report(stages, share)
+    _report(stages, share)
+
+
+def _spread(of_nodes: dict[str, list[str]], nodes: int) -> list[str]:
+    """Keys of tenants of which each of so many nodes has as many."""
+    each = CLIENTS // nodes
+    found = [key for keys in list(of_nodes.values())[:nodes] for key in keys[:each]]
+    check(f"each of {nodes} nodes has {each} of the tenants that are asked", len(found) == CLIENTS)
+    return found
 
 
 def _post(key: str, number: int, hub: Hub) -> Answer:
@@ -79,31 +101,6 @@ def _search(key: str, number: int, hub: Hub) -> Answer:
 
 Request = Callable[[str, int, Hub], Answer]
 KINDS: dict[str, Request] = {"posts": _post, "contexts": _context, "searches": _search}
-
-
-@contextmanager
-def _stage(programs: Path, folder: Path, nodes: int, share: float) -> Iterator[Stage]:
-    home = folder / f"hub{nodes}"
-    home.mkdir(mode=0o711)
-    with running(programs, home / "cluster", workers=nodes, fast=False) as cluster, ExitStack() as stack:
-        hub = prepared(Hub(cluster, home))
-        made = dict(line.split() for line in hub.run("-c", _TENANTS).splitlines())
-        stage = Stage(nodes, hub, _spread(cluster, made))
-        for node in cluster.nodes[1:]:
-            stack.enter_context(limited(_postmaster(cluster, node), f"memoryhub-{nodes}-{node.name}", share))
-        stack.enter_context(hub.serving("web"))
-        yield stage
-
-
-def _spread(cluster: Cluster, keys: dict[str, str]) -> list[str]:
-    """Keys of tenants of which each node has as many."""
-    of_nodes: dict[str, list[str]] = {node.name: [] for node in cluster.nodes[1:]}
-    for slug, key in keys.items():
-        of_nodes[node_of(cluster, slug).name].append(key)
-    each = CLIENTS // len(of_nodes)
-    found = [key for keys in of_nodes.values() for key in keys[:each]]
-    check(f"each of {len(of_nodes)} nodes has {each} of the tenants that are asked", len(found) == CLIENTS)
-    return found
 
 
 def _postmaster(cluster: Cluster, node: Node) -> int:
@@ -151,7 +148,7 @@ def _spent(cluster: Cluster, nodes: list[Node]) -> float:
 
 def _measure(stage: Stage, kind: str, request: Request, seconds: float, *, is_kept: bool) -> None:
     cluster = stage.hub.cluster
-    parts = (cluster.nodes[1:], cluster.nodes[:1])
+    parts = (cluster.nodes[1 : stage.nodes + 1], cluster.nodes[:1])
     before = [_spent(cluster, part) for part in parts]
     counts, faults = [0] * CLIENTS, [0] * CLIENTS
     begun = time.monotonic()

@@ -7,8 +7,10 @@ import hashlib
 import subprocess
 import sys
 import tarfile
+from http.client import HTTPException
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from tests.distributed.cluster import Cluster
 from tests.distributed.hub import PROJECT, Hub, check, prepared, wait_until
@@ -77,7 +79,8 @@ def _talk(hub: Hub, key: str, name: str) -> list[str]:
     said = [{"role": "user", "content": f"Please remember that I, {name}, am allergic to peanuts."}]
     turns = {"user_id": name, "session_id": f"s-{name}", "messages": said, "flush": True}
     check_status(hub.call(key, "POST", "/turns", turns).status)
-    fact = wait_until(lambda: hub.call(key, "GET", f"/facts?user_id={name}").body["results"])[0]
+    listed = f"/facts?user_id={name}"
+    fact = wait_until(lambda: (_whole(hub, key, listed) or {}).get("results"))[0]
     path, once = f"/facts/{fact['id']}", {"If-Match": f'"{fact["version"]}"'}
     check_status(hub.call(key, "PATCH", path, {"content": f"{name} is allergic to walnuts."}, **once).status)
     group = hub.call(key, "POST", "/groups", {"name": f"Team of {name}", "kind": "team"}).body["id"]
@@ -97,8 +100,17 @@ def check_status(status: int) -> None:
 
 
 def _facts(hub: Hub, key: str, name: str) -> list[str]:
-    found = hub.call(key, "GET", f"/facts?user_id={name}").body["results"]
-    return sorted(fact["content"] for fact in found)
+    found = wait_until(lambda: _whole(hub, key, f"/facts?user_id={name}"))
+    return sorted(fact["content"] for fact in found["results"])
+
+
+def _whole(hub: Hub, key: str, path: str) -> Any:
+    """What is there. On a busy machine the first requests may get no answer."""
+    try:
+        answer = hub.call(key, "GET", path)
+    except (OSError, HTTPException):
+        return None
+    return answer.body if answer.status == 200 else None
 
 
 def _fresh(cluster: Cluster, folder: Path) -> Shape:
