@@ -118,13 +118,12 @@ def test_somebody_elses_tables_are_refused(backup: Path) -> None:
         cursor.execute("DROP TABLE ledger")
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5, 0.97, 0.99999])
-def test_a_damaged_file_changes_nothing(backup: Path, share: float) -> None:
-    whole = backup.read_bytes()
-    backup.write_bytes(whole[: int(len(whole) * share)])
-    before = state()
-    with pytest.raises(CommandError, match="not whole"):
-        call_command("restore", "--from", str(backup), "--replace")
+def test_a_damaged_file_changes_nothing(backup: Path) -> None:
+    whole, before = backup.read_bytes(), state()
+    for share in (0.0, 0.5, 0.97, 0.99999):
+        backup.write_bytes(whole[: int(len(whole) * share)])
+        with pytest.raises(CommandError, match="not whole"):
+            call_command("restore", "--from", str(backup), "--replace")
     assert state() == before
 
 

@@ -381,13 +381,15 @@ BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("damage", "names"), BREAKS, ids=[damage.__name__ for damage, _ in BREAKS])
-def test_a_broken_row_is_found(damage: Callable[[Session, Fact], None], names: set[str], with_model: None) -> None:
+def test_each_broken_row_is_found(with_model: None) -> None:
     session, fact = sound()
-    # The database refuses some of these rows at the commit.
-    with undone():
-        damage(session, fact)
-        assert {broken.name for broken in invariants.check()} == names
+    found = {}
+    for damage, _ in BREAKS:
+        # The database refuses some of these rows at the commit.
+        with undone():
+            damage(session, fact)
+            found[damage.__name__] = {broken.name for broken in invariants.check()}
+    assert found == {damage.__name__: names for damage, names in BREAKS}
 
 
 def test_every_invariant_has_a_row_that_breaks_it() -> None:

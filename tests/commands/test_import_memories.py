@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from memories.capture import ingest
+from memories.imports import conversation_import
 from memories.invariants import check
 from memories.models import Session, Tenant, Turn
 from memories.retrieval.search import TURN, SearchFilters, SearchRequest, search
@@ -220,11 +222,16 @@ def test_what_is_nested_too_deeply_is_refused_by_its_place(
     assert [turn.session.external_id for turn in Turn.objects.select_related("session")] == ["s2"]
 
 
-def test_a_conversation_is_posted_in_parts_that_a_request_can_have(tenant: Tenant, tmp_path: Path) -> None:
-    messages = [{"role": "user", "content": f"{at} {'bread ' * 80_000}", "external_id": str(at)} for at in range(30)]
+def test_a_conversation_is_posted_in_parts_that_a_request_can_have(
+    tenant: Tenant, tmp_path: Path, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A hundredth of what they are.
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE //= 100
+    monkeypatch.setattr(conversation_import, "_PART", conversation_import._PART // 100)
+    messages = [{"role": "user", "content": f"{at} {'bread ' * 800}", "external_id": str(at)} for at in range(30)]
     path = tmp_path / "export.jsonl"
     path.write_text(json.dumps({"session_id": "s1", "messages": messages}))
-    assert path.stat().st_size > 12_000_000
+    assert path.stat().st_size > settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     assert "30 messages stored" in run(path, "jsonl", "--user", "u-1")
     assert list(Turn.objects.order_by("number").values_list("external_id", flat=True)) == [str(at) for at in range(30)]
 

@@ -160,8 +160,3 @@ def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life) -> None:
     assert (broken.returncode, "The backup cannot be restored." in broken.stderr) == (1, True), broken.stderr
     newest.write_bytes(whole)
     assert not (life.home / "drill").exists()
-
-    # From there it goes on, and the life that was given up is still to be had.
-    done = life.manage("restore", "--to", since["at"], "--replace", "--skip-checks")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert life.tell("")[0]["people"] == ["bo", "ed", "new"]

@@ -106,14 +106,6 @@ def proportional(pid: int) -> float:
     return int(re.findall(r"^Pss: +(\d+) kB", rollup, re.MULTILINE)[0]) / 1024
 
 
-def test_the_access_log_holds_no_query_and_no_line_of_a_stranger(running: Hub) -> None:
-    status(running, "/api/v1/facts?user_id=wei.lin")
-    status(running, "/healthz%0Aforged")
-    running.wait_for('"GET /healthz%0Aforged"')
-    running.wait_for('"GET /api/v1/facts"')
-    assert "wei.lin" not in running.text
-
-
 @pytest.mark.parametrize("child", ["worker", "web", "embedder"])
 def test_a_part_that_dies_is_started_again(running: Hub, child: str) -> None:
     before = running.pid(child)
@@ -209,10 +201,10 @@ def test_a_database_without_the_demo_gets_no_demo_lines(told: Settings) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("host", ["hub.example", "10.0.0.7", "127.0.0.1.example.com"])
-def test_where_others_get_in_there_is_no_demo(told: Settings, host: str) -> None:
-    told.PUBLIC_HOST = host
-    assert Command(stdout=StringIO())._prepare() is None
+def test_where_others_get_in_there_is_no_demo(told: Settings) -> None:
+    for host in ("hub.example", "10.0.0.7", "127.0.0.1.example.com"):
+        told.PUBLIC_HOST = host
+        assert Command(stdout=StringIO())._prepare() is None, host
     assert not Operator.objects.exists()
     assert not (told.HOME / "demo.json").exists()
 

@@ -53,18 +53,6 @@ def test_killed_it_takes_its_cluster_along(stopped: Hub) -> None:
     embedded_postgres.stop(stopped.home)
 
 
-def test_a_cluster_that_dies_is_replaced_and_ends_when_told(stopped: Hub) -> None:
-    worker, cluster = start_worker(stopped)
-    os.kill(cluster, signal.SIGKILL)
-    stopped.wait_for("The cluster died; starting another one in ")
-    with connect(stopped.home) as connection:
-        connection.execute("DELETE FROM memories_workerheartbeat")
-    assert sentinel(stopped) != cluster
-    worker.send_signal(signal.SIGTERM)
-    assert worker.wait(timeout=PATIENCE_SECONDS) == 0
-    assert stopped.is_gone()
-
-
 def test_a_wedged_cluster_is_killed(stopped: Hub) -> None:
     worker, cluster = start_worker(stopped)
     os.kill(cluster, signal.SIGSTOP)

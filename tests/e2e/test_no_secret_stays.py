@@ -20,10 +20,9 @@ from tests.factories import NOW
 pytestmark = pytest.mark.django_db
 
 SECRET, HARMLESS = "Tr0ub4dor-9x", "Oosterpoort"
-SAYING_IT = {
-    SECRET: f"Please remember that my password is {SECRET}",
-    HARMLESS: f"Please remember that I live in {HARMLESS}",
-}
+# Both in its last 40 characters: what is short takes no more.
+SAYING = f"I live in {HARMLESS}. My password is {SECRET}"
+SHORT = SAYING[-40:]
 # The caller's own names for things are compared as they stand, and so are kept as they stand.
 NAMES = {"user_id", "session_id", "agent_id", "external_id", "allowed_users", "allowed_roles"}
 # Words of a fixed form.
@@ -56,67 +55,66 @@ def tenant(db: None, settings: Settings) -> Tenant:
     return factories.tenant()
 
 
-def texts_of(given: dict[str, Any], word: str, name: str = "") -> Iterator[Any]:
-    """Values of this JSON schema that say `word` wherever they can; one for each of its forms."""
+def texts_of(given: dict[str, Any], name: str = "") -> Iterator[Any]:
+    """Values of this JSON schema that say both words wherever they can; one for each of its forms."""
     if "$ref" in given:
-        yield from texts_of(schema()["components"]["schemas"][given["$ref"].rsplit("/", 1)[1]], word, name)
+        yield from texts_of(schema()["components"]["schemas"][given["$ref"].rsplit("/", 1)[1]], name)
     elif name in FORMS:
         yield FORMS[name]
     elif forms := given.get("oneOf") or given.get("allOf"):
         for form in forms:
-            yield from texts_of(form, word, name)
+            yield from texts_of(form, name)
     elif "enum" in given:
         yield given["enum"][0]
     else:
         kinds = given["type"] if isinstance(given["type"], list) else [given["type"]]
-        yield from _of_kind(kinds[0], given, word, name)
+        yield from _of_kind(kinds[0], given, name)
 
 
-def _of_kind(kind: str, given: dict[str, Any], word: str, name: str) -> Iterator[Any]:
-    saying = SAYING_IT[word]
+def _of_kind(kind: str, given: dict[str, Any], name: str) -> Iterator[Any]:
     if kind == "string":
         yield (
-            "2027-03-03T09:12:00Z" if given.get("format") == "date-time" else f"own-{name}" if name in NAMES else saying
+            "2027-03-03T09:12:00Z" if given.get("format") == "date-time" else f"own-{name}" if name in NAMES else SAYING
         )
     elif kind == "array":
-        items = list(texts_of(given["items"], word, name))
+        items = list(texts_of(given["items"], name))
         # Each message has its own external_id.
         yield [{**item, "external_id": f"m{n}"} if name == "messages" else item for n, item in enumerate(items)]
     elif kind == "object" and "properties" in given:
-        known = {field: list(texts_of(part, word, field)) for field, part in given["properties"].items()}
+        known = {field: list(texts_of(part, field)) for field, part in given["properties"].items()}
         for n in range(max(map(len, known.values()))):
             yield {field: values[min(n, len(values) - 1)] for field, values in known.items()}
     elif kind == "object":
-        yield {"note": saying, "deep": [{"say": [saying]}], saying: 1, "password": word}
+        yield {"note": SAYING, "deep": [{"say": [SAYING]}], SAYING: 1, "password": SECRET}
     elif kind in ("integer", "number"):
         yield given.get("default", given.get("maximum", 1))
     elif kind == "boolean":
         yield name in ("flush", "capture", "serve")
 
 
-def body_of(operation: str, word: str) -> dict[str, Any]:
+def body_of(operation: str) -> dict[str, Any]:
     method, path = operations()[operation]
     wanted = schema()["paths"][path][method.lower()]["requestBody"]["content"]["application/json"]["schema"]
-    body: dict[str, Any] = next(texts_of(wanted, word))
+    body: dict[str, Any] = next(texts_of(wanted))
     return body
 
 
-def send(tenant: Tenant, operation: str, word: str, ids: Ids) -> Any:
-    """Call it with a body full of `word`, about the known person; its answer may be kept under a key."""
+def send(tenant: Tenant, operation: str, ids: Ids) -> Any:
+    """Call it with a body full of both words, about the known person; its answer may be kept under a key."""
     _, plaintext = factories.api_key(tenant)
     method, template = operations()[operation]
     call = CALLS[operation](ids)
-    body = body_of(operation, word)
+    body = body_of(operation)
     body |= dict.fromkeys({"user_id", "about_user_id"} & body.keys(), ids.user_id)
     if "allowed_users" in body:
         body["allowed_users"] = [ids.user_id]
-    _say_in_parts(body, SAYING_IT[word])
+    _say_in_parts(body)
     if operation == "editFile":
         # The known file is every agent's.
         body |= {"old_string": KNOWN, "agent_id": None}
     if operation in STORE:
         # A key is compared as it stands, too.
-        body = body_of("putStoreItem", word) | {"namespace": ["memories", ids.user_id], "key": "k"}
+        body = body_of("putStoreItem") | {"namespace": ["memories", ids.user_id], "key": "k"}
     if operation == "batchStore":
         body = {"operations": [{"op": "put", **body}]}
     if operation in GRAPH:
@@ -125,21 +123,21 @@ def send(tenant: Tenant, operation: str, word: str, ids: Ids) -> Any:
         kinds = {"subject_type", "object_type"} & body.keys()
         body = {
             **(call.body or {}),
-            **dict.fromkeys(new, SAYING_IT[word]),
-            **dict.fromkeys(kinds, SAYING_IT[word][-40:]),
+            **dict.fromkeys(new, SAYING),
+            **dict.fromkeys(kinds, SHORT),
         }
     path = template.removeprefix(BASE).format(**call.path)
     headers = {"Idempotency-Key": "k"} if method == "POST" else {}
     return HubClient(plaintext).call(method, path, body, query=call.query, headers=headers)
 
 
-def _say_in_parts(body: dict[str, Any], saying: str) -> None:
+def _say_in_parts(body: dict[str, Any]) -> None:
     if "content" in body and isinstance(body["content"], list):
-        body["content"] = saying
+        body["content"] = SAYING
     for part in body.get("messages", []) + [m for c in body.get("conversations", []) for m in c["messages"]]:
         if isinstance(part["content"], list):
-            part["content"] = [{"type": "text", "text": saying}, {"type": "other", "note": saying}]
-        part["attachments"] = [{"name": saying, "media_type": "text/markdown", "text": f"# {saying}\n\n{saying}"}]
+            part["content"] = [{"type": "text", "text": SAYING}, {"type": "other", "note": SAYING}]
+        part["attachments"] = [{"name": SAYING, "media_type": "text/markdown", "text": f"# {SAYING}\n\n{SAYING}"}]
 
 
 def extract_all() -> None:
@@ -158,8 +156,9 @@ def test_all_operations_with_a_body_are_here() -> None:
 
 
 @pytest.mark.parametrize("operation", WRITERS)
-def test_a_secret_is_nowhere(tenant: Tenant, operation: str) -> None:
-    response = send(tenant, operation, SECRET, populated(tenant))
+def test_a_secret_is_nowhere_and_what_stands_beside_it_is_kept(tenant: Tenant, operation: str) -> None:
+    """The positive control: the harmless word of the same fields is in all of their columns."""
+    response = send(tenant, operation, populated(tenant))
     assert response.status_code < 300, response.content
     extract_all()
     assert places_of(SECRET) == []
@@ -167,16 +166,7 @@ def test_a_secret_is_nowhere(tenant: Tenant, operation: str) -> None:
     # The caller sees what was cut, but for the store: its answers are those of the stock SDK's server.
     assert operation in STORE or "redact" in response.content.decode()
     assert SECRET not in response.content.decode()
-
-
-@pytest.mark.parametrize("operation", WRITERS)
-def test_what_is_no_secret_is_found(tenant: Tenant, operation: str) -> None:
-    """The positive control: the same fields with a harmless word, which is kept in all of them."""
-    response = send(tenant, operation, HARMLESS, populated(tenant))
-    assert response.status_code < 300, response.content
-    extract_all()
-    kept = KEPT[operation]
-    assert kept <= set(places_of(HARMLESS))
+    assert KEPT[operation] <= set(places_of(HARMLESS))
 
 
 TURNS = {f"memories_turn.{name}" for name in ("content", "parts", "name", "tool_calls", "metadata")} | {

@@ -1,4 +1,7 @@
-"""A model endpoint that misbehaves, over real sockets and through the whole of an attempt."""
+"""A model endpoint that misbehaves, over real sockets and through the whole of an attempt.
+
+Of each kind of fault one goes through here; tests/llm/test_openai_backend.py has what else is of that kind.
+"""
 
 import json
 from collections.abc import Iterator
@@ -24,33 +27,15 @@ from tests.model import candidate
 
 GOOD = at.says(json.dumps({"new_facts": [candidate("我住在莱顿")]}, ensure_ascii=False))
 ROUND = (("user", "我住在莱顿"), ("assistant", "Noted"))
-UNAVAILABLE = {
-    "500": at.fails(500),
-    "503": at.fails(503),
-    "reset": at.resets,
-    "closed": at.closes,
-    "ends early": at.ends_early,
-    "not http": at.speaks_ssh,
-}
-SLOW = {"hang": at.hangs, "drip of headers": at.drips_headers, "drip of text": at.drips_body}
-INVALID = {
-    "malformed": at.says('{"new_facts": [{'),
-    "wrong schema": at.says('{"new_facts": "many"}'),
-    "no choices": at.sends(b'{"choices": []}'),
-    "null content": at.says(None),
-    "8 MB": at.sends(b" " * (9 * 1024 * 1024)),
-    "bad utf-8": at.sends(b'{"choices": "\xff"}'),
-    "deep": at.sends(b"[" * 50_000),
-}
+UNAVAILABLE, RATE_LIMITED, SLOW = at.fails(503), at.fails(429), at.hangs
+INVALID = at.says('{"new_facts": "many"}')
 REFUSED = {
     "refusal": (at.says(None, refusal="I cannot"), "model_refused"),
-    "filter": (at.says("", "content_filter"), "model_refused"),
     "400": (at.fails(400), "model_misconfigured"),
-    "404": (at.fails(404), "model_misconfigured"),
 }
 # Only a slow endpoint is waited for to the end; with the others a busy machine has time to answer.
 PATIENCE, IMPATIENCE = 10.0, 0.4
-MISCONFIGURED = {"401": at.fails(401), "404": at.fails(404), "400": at.fails(400)}
+MISCONFIGURED = {"401": at.fails(401), "400": at.fails(400)}
 
 
 @pytest.fixture
@@ -65,7 +50,7 @@ def endpoint(db: None, settings: LazySettings, request: pytest.FixtureRequest) -
 
 
 def _is_slow(test: pytest.Function) -> bool:
-    return hasattr(test, "callspec") and test.callspec.params.get("response") in SLOW.values()
+    return hasattr(test, "callspec") and test.callspec.params.get("response") is SLOW
 
 
 def a_session(rounds: int = 1) -> Session:
@@ -98,11 +83,8 @@ def nothing_applied(session: Session) -> bool:
 
 @pytest.mark.parametrize(
     ("response", "code"),
-    [
-        *[pytest.param(response, "model_unavailable", id=name) for name, response in UNAVAILABLE.items()],
-        *[pytest.param(response, "model_timeout", id=name) for name, response in SLOW.items()],
-        *[pytest.param(response, "model_answer_invalid", id=name) for name, response in INVALID.items()],
-    ],
+    [(UNAVAILABLE, "model_unavailable"), (SLOW, "model_timeout"), (INVALID, "model_answer_invalid")],
+    ids=["unavailable", "slow", "invalid"],
 )
 def test_a_fault_backs_off_and_then_the_batch_is_done_once(endpoint: Endpoint, response: Response, code: str) -> None:
     endpoint.responds(response, GOOD)
@@ -128,7 +110,9 @@ def is_batch(request: dict[str, Any]) -> bool:
     return "<turn " in request["messages"][-1]["content"]
 
 
-@pytest.mark.parametrize("response", [UNAVAILABLE["500"], INVALID["wrong schema"], SLOW["hang"], at.fails(429)])
+@pytest.mark.parametrize(
+    "response", [UNAVAILABLE, INVALID, SLOW, RATE_LIMITED], ids=["unavailable", "invalid", "slow", "rate"]
+)
 def test_a_batch_that_fails_each_time_is_parked_with_its_reason(endpoint: Endpoint, response: Response) -> None:
     endpoint.responds(at_batches(response))
     session = a_session()
@@ -157,7 +141,7 @@ def test_what_asking_again_cannot_change_is_parked_at_once(endpoint: Endpoint, r
     assert nothing_applied(session)
 
 
-@pytest.mark.parametrize("response", [*UNAVAILABLE.values(), SLOW["hang"], at.fails(429)])
+@pytest.mark.parametrize("response", [UNAVAILABLE, SLOW, RATE_LIMITED], ids=["unavailable", "slow", "rate"])
 def test_what_an_outage_parked_goes_on_by_itself(endpoint: Endpoint, response: Response) -> None:
     endpoint.responds(response)
     session = a_session()
@@ -203,7 +187,7 @@ def test_a_wrong_key_name_or_address_parks_one_and_pauses_all(endpoint: Endpoint
 
 
 def test_batches_that_fail_by_themselves_do_not_hold_the_endpoint_closed(endpoint: Endpoint) -> None:
-    endpoint.responds(at_batches(UNAVAILABLE["500"]))
+    endpoint.responds(at_batches(UNAVAILABLE))
     sessions = [a_session() for _ in range(3)]
     for session in sessions:
         attempt(session)
@@ -260,7 +244,7 @@ def test_the_limit_of_a_halved_batch_outlives_other_failures(endpoint: Endpoint,
     endpoint.responds(too_long_beyond(2))
     session = a_session(rounds=6)
     attempt(session)
-    endpoint.responds(UNAVAILABLE["503"])
+    endpoint.responds(UNAVAILABLE)
     for other in [a_session(), a_session()] if others_fail else ():
         attempt(other)
     assert attempt(session).failure == "model_unavailable"
@@ -274,7 +258,7 @@ def test_a_single_turn_that_is_too_long_is_parked(endpoint: Endpoint) -> None:
     assert (row(session).failure, row(session).batch_limit) == ("model_answer_truncated", 1)
 
 
-@pytest.mark.parametrize("response", [UNAVAILABLE["503"], SLOW["hang"], at.fails(401)], ids=["503", "hang", "401"])
+@pytest.mark.parametrize("response", [UNAVAILABLE, SLOW, at.fails(401)], ids=["503", "hang", "401"])
 def test_an_outage_parks_nobody_and_is_asked_by_one_at_a_time(endpoint: Endpoint, response: Response) -> None:
     endpoint.responds(response)
     sessions = [a_session() for _ in range(6)]

@@ -48,14 +48,6 @@ class Worker:
     def sentinel(self) -> int:
         return children(self.keeper)[0]
 
-    @property
-    def pool_process(self) -> int:
-        """The only process that runs tasks: django-q makes the pool first, then its monitor and pusher."""
-        return children(self.sentinel)[0]
-
-    def kill_pool_process(self) -> None:
-        os.kill(self.pool_process, signal.SIGKILL)
-
     def kill(self) -> None:
         """The command, and what keeps the cluster; the rest must notice."""
         keeper = self.keeper

@@ -19,7 +19,7 @@ from tests.privacy.erased_world import erasure, known, rows_beside, somebody, st
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # So many erasures are killed so often, each time at another point.
-SEEDS, POINTS = 5, 4
+SEEDS, POINTS = 3, 4
 # Statements of the erasure of somebody(), about; beyond them nothing is killed any more.
 STATEMENTS = 1_150
 

@@ -15,7 +15,7 @@ from memories.context.context import ContextRequest
 from memories.context.log import ContextBuffer, NotedContext
 from memories.kinds.served import NAMES as KINDS
 from memories.kinds.served import SERVED
-from memories.models import EndUser, GroupEvidence, LoggedContext, SentBlock, Tenant
+from memories.models import EndUser, Fact, GroupEvidence, LoggedContext, SentBlock, Tenant
 from memories.privacy import registry, running
 from memories.privacy.stores.readers import BLOCKS_OF_OTHERS, CONTEXTS_OF_OTHERS
 from tests import factories
@@ -82,23 +82,25 @@ def kept(row: LoggedContext) -> tuple[list[str], str, str, str, list[Any]]:
 
 
 @pytest.mark.parametrize("texts", ["ids", "texts"])
-@pytest.mark.parametrize(("kind", "make"), ROWS, ids=NAMES)
-def test_what_was_served_to_somebody_else_goes_with_the_person(
-    kind: str, make: Callable[[EndUser], Any], texts: str
-) -> None:
+def test_what_was_served_to_somebody_else_goes_with_the_person(texts: str) -> None:
+    """Each kind was served to a reader of its own."""
     owner = factories.tenant(context_log=texts)
-    person, reader = factories.end_user(owner), factories.end_user(owner)
-    theirs, own = make(person), factories.fact(reader, "Likes tea")
-    row = serve(reader, (kind, theirs), ("fact", own))
-    assert len(row.items) == 2
-    # What is told of both.
-    assert (CONTEXTS_OF_OTHERS.count(person), CONTEXTS_OF_OTHERS.count(reader)) == (1, 0)
-    assert list(CONTEXTS_OF_OTHERS.export_rows(person)) == [{"context": str(row.pk)}]
+    person, rows = factories.end_user(owner), list[tuple[str, Any, Fact, LoggedContext]]()
+    for name, (kind, make) in zip(NAMES, ROWS, strict=True):
+        reader = factories.end_user(owner)
+        theirs, own = make(person), factories.fact(reader, "Likes tea")
+        rows.append((name, theirs, own, serve(reader, (kind, theirs), ("fact", own))))
+        assert len(rows[-1][-1].items) == 2, name
+        # What is told of both.
+        assert (CONTEXTS_OF_OTHERS.count(person), CONTEXTS_OF_OTHERS.count(reader)) == (len(rows), 0), name
+    told = sorted(one["context"] for one in CONTEXTS_OF_OTHERS.export_rows(person))
+    assert told == sorted(str(row.pk) for *_, row in rows)
     done = running.carry_out(case_id=erasure(person).pk, now=timezone.now())
     assert (done.state, done.findings["hits"]) == ("completed", {})
-    items, *said, rests_on = kept(row)
-    assert (items, said) == ([str(own.pk)], ["", "", ""])
-    assert theirs.pk not in rests_on
+    for name, theirs, own, row in rows:
+        items, *said, rests_on = kept(row)
+        assert (items, said) == ([str(own.pk)], ["", "", ""]), name
+        assert theirs.pk not in rests_on, name
 
 
 def test_what_others_said_too_stays_served() -> None:
@@ -126,17 +128,22 @@ def test_what_is_theirs_whose_data_may_not_be_used_is_not_written_down(
     assert kept(row) == ([str(own.pk)], "", "", "r", [])
 
 
-@pytest.mark.parametrize(("kind", "make"), ROWS, ids=NAMES)
-def test_blocks_that_were_sent_with_it_to_others_go_as_a_whole(kind: str, make: Callable[[EndUser], Any]) -> None:
+def test_blocks_that_were_sent_with_it_to_others_go_as_a_whole() -> None:
+    """Each kind was sent to a reader of its own."""
     owner = factories.tenant()
-    person, reader = factories.end_user(owner), factories.end_user(owner)
-    theirs, own = make(person), factories.fact(reader, "Likes tea")
-    told, untold = factories.sent_block(reader, [own, theirs]), factories.sent_block(reader, [own])
-    assert (BLOCKS_OF_OTHERS.count(person), BLOCKS_OF_OTHERS.count(reader)) == (1, 0)
-    assert list(BLOCKS_OF_OTHERS.export_rows(person)) == [{"block": str(told.pk)}]
+    person, told, untold = factories.end_user(owner), dict[str, SentBlock](), dict[str, SentBlock]()
+    for name, (_kind, make) in zip(NAMES, ROWS, strict=True):
+        reader = factories.end_user(owner)
+        theirs, own = make(person), factories.fact(reader, "Likes tea")
+        told[name], untold[name] = factories.sent_block(reader, [own, theirs]), factories.sent_block(reader, [own])
+        assert (BLOCKS_OF_OTHERS.count(person), BLOCKS_OF_OTHERS.count(reader)) == (len(told), 0), name
+    exported = sorted(one["block"] for one in BLOCKS_OF_OTHERS.export_rows(person))
+    assert exported == sorted(str(block.pk) for block in told.values())
     done = running.carry_out(case_id=erasure(person).pk, now=timezone.now())
     assert (done.state, done.findings["hits"]) == ("completed", {})
-    assert list(SentBlock.objects.all()) == [untold]
+    left = set(SentBlock.objects.all())
+    assert {name for name, block in told.items() if block in left} == set()
+    assert {name for name, block in untold.items() if block not in left} == set()
 
 
 @pytest.mark.parametrize(("kind", "make"), MADE.items(), ids=MADE)
