@@ -14,7 +14,7 @@ from memories.capture import seen_texts
 from memories.capture.ingest import PostedMessage, speaker
 from memories.capture.seen_texts import Recent, Seen, Source
 from memories.models import Author, Role
-from memories.text import authorship
+from memories.text import authorship, labels
 from memories.text.frames import slot_of
 from memories.text.labels import SELF
 
@@ -146,7 +146,8 @@ def came_back(message: PostedMessage, sources: Mapping[bytes, Source]) -> Found:
     persons = {source.id for _, source in told if source and source.author == Author.PERSON}
     count = len({source.id for _, source in told if source})
     lowest = max((source.author for _, source in others), key=_TRUST.index, default=Author.PERSON)
-    if (len(persons) > 1 or (persons and others)) and _is_retold(message, sources, count):
+    is_talk = len(persons) > 1 or (persons and others)
+    if (is_talk and _is_retold(message, sources, count)) or (persons and _has_talk(message.content, sources)):
         # It retells a conversation.
         return Found(lowest if others else Author.APPLICATION)
     if not others:
@@ -178,12 +179,25 @@ def _is_retold(message: PostedMessage, sources: Mapping[bytes, Source], count: i
     )
 
 
+def _has_talk(text: str, sources: Mapping[bytes, Source]) -> bool:
+    """Whether it holds a transcript with words that the person said before, and nobody speaks of themselves beside it:
+    a program asks for a title, or for what could be asked next."""
+    spans, _ = labels.transcript(text, (), ())
+    told = (sources.get(digest) for start, end in spans for _, digest in seen_texts.sentences(text[start:end]))
+    if not any(source and source.author == Author.PERSON for source in told):
+        return False
+    return not any(SELF.search(text[start:end]) for start, end in authorship.without(spans, text, None))
+
+
 def _has_own_words(message: PostedMessage, others: Sequence[tuple[str, Source]]) -> bool:
-    """Whether the text says more than what came back, and a heading for it."""
+    """Whether the text says more than what came back, and a heading for it. What a program puts around words that came
+    back is its own."""
     text = message.content
     places = [(at, at + len(one)) for one, _ in others if (at := text.find(one)) >= 0]
     rest = [text[start:end] for start, end in authorship.without(places, text, message.reading.own)]
     own = [part for part in rest if not authorship.introduces(part)]
+    if message.reading.is_doubtful and rest != authorship.without((), text, message.reading.own):
+        own = [part for part in own if SELF.search(part)]
     return sum(letter.isalnum() for part in own for letter in part) >= _OWN_WORDS
 
 
@@ -236,6 +250,16 @@ def is_always_beside(seen: Sequence[Seen], lines: frozenset[bytes]) -> bool:
     asked = [one for one in seen if one.author == Author.PERSON and one.lines is not None]
     mine = [one for one in asked if one.lines == lines]
     return bool(lines and mine) and all(any(_is_beside_of(one, other) for other in asked) for one in mine)
+
+
+def is_about_quoted(judged: Judged, seen: Sequence[Seen], lines: frozenset[bytes]) -> bool:
+    """Whether it quotes what the person said in a conversation, with other instructions than that has: it asks for a
+    title of it. One that shows a conversation of its own may quote another."""
+    if judged.now is None or not lines or any(one.role == Role.ASSISTANT for one in judged.messages):
+        return False
+    quoted = set(map(seen_texts.whole_of, authorship.quotations(judged.messages[judged.now].content)))
+    told = [one for one in seen if one.author == Author.PERSON and one.session is not None and one.whole in quoted]
+    return any(lines.isdisjoint(one.lines or ()) for one in told)
 
 
 def _is_beside_of(one: Seen, other: Seen) -> bool:

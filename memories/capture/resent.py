@@ -6,6 +6,7 @@ The client may have cut off the beginning, gone back to an earlier message, or a
 
 import hashlib
 import json
+import unicodedata
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -406,8 +407,8 @@ def _key(role: str, content: str, parts: Any, tool_calls: Any, tool_call_id: str
 
 
 def _blankless(content: str) -> str:
-    """Text with its blanks folded: parts of a message are joined by one or another."""
-    return " ".join(content.split())
+    """Text with its blanks folded, and its letters composed: parts of a message are joined by one or another."""
+    return unicodedata.normalize("NFC", " ".join(content.split()))
 
 
 def _meaning(call: Any) -> Any:

@@ -20,7 +20,7 @@ from memories.capture.ingest import PostedMessage
 from memories.conf import pepper
 from memories.db import binary_rows
 from memories.models import Author, EndUser, SeenText, Tenant
-from memories.models.folding import fold
+from memories.models.folding import bare, fold
 from memories.models.hand_written import columns_of, given
 from memories.models.ids import new_id
 from memories.text import authorship, labels
@@ -32,12 +32,14 @@ CAME_BACK_WITHIN, KEPT = timedelta(hours=12), timedelta(days=7)
 # The newest texts that a request is compared with, and texts that may have a frame in common with it.
 COMPARED, FRAMES_COMPARED = 200, 3
 SIZE = 8
-SHORTEST_SENTENCE = 8
+# A sentence has at least so many characters, or so many bytes: four of Chinese say as much as a dozen letters.
+SHORTEST_SENTENCE, SHORTEST_SENTENCE_BYTES = 8, 12
 _MOST_SENTENCES = 400
 _LONGEST = 100_000
 _MOST_LINES = 100
 # Around a line of a transcript.
 _TAGS = re.compile(r"^<[^<>\n]{1,200}>|</[^<>\n]{1,60}>?$")
+_FENCED = re.compile(r"```[\w-]{0,20}\n(?P<inner>.{0,100000}?)\n?```", re.DOTALL)
 _SEEN = """
     SELECT NULL AS content, s.id, s.author, s.turn_id, s.hashes, s.instructions, s.has_tools, s.seen_at, c.agent_id,
         c.external_id
@@ -149,7 +151,7 @@ def sentences(text: str) -> Iterator[tuple[str, bytes]]:
             return
         sentence = labels.without_speaker(_TAGS.sub("", text[start:end].strip("-*•> \t")).strip())
         # A label comes with each text of its program.
-        if len(sentence) >= SHORTEST_SENTENCE and not authorship.introduces(sentence):
+        if _is_long_enough(sentence) and not authorship.introduces(sentence):
             yield sentence, _hash(sentence)
 
 
@@ -158,10 +160,11 @@ def whole_of(text: str) -> bytes:
 
 
 def text_of(message: PostedMessage) -> str:
-    """What a message says, in its text and in the arguments of its calls, which are the model's words, too."""
+    """What a message says, in its text and in the arguments of its calls, which are the model's words, too. Of JSON, as
+    models are asked for and tools answer with, its texts."""
     calls = [call.get("function") or {} for call in message.tool_calls or [] if isinstance(call, dict)]
     said = [text for call in calls for text in _strings(call.get("arguments"))]
-    return "\n".join([message.content, *said])
+    return "\n".join([*_strings(_unfenced(message.content)), *said])
 
 
 def lines_of(instructions: str) -> frozenset[bytes]:
@@ -216,8 +219,12 @@ def _row(
     }
 
 
+def _is_long_enough(sentence: str) -> bool:
+    return len(sentence) >= SHORTEST_SENTENCE or len(sentence.encode(errors="replace")) >= SHORTEST_SENTENCE_BYTES
+
+
 def _hash(text: str) -> bytes:
-    return pepper.digest("seen text", fold(text).strip(" .。!！").encode())[:SIZE]
+    return pepper.digest("seen text", bare(fold(text)).encode())[:SIZE]
 
 
 def _ends(text: str) -> tuple[int, int] | None:
@@ -245,6 +252,12 @@ def _strings(value: Any, depth: int = 8) -> Iterator[str]:
         parts = within.values() if isinstance(within, Mapping) else within if isinstance(within, list) else ()
         for one in parts:
             yield from _strings(one, depth - 1)
+
+
+def _unfenced(text: str) -> str:
+    """A text without the marks of code around all of it."""
+    fenced = _FENCED.fullmatch(text.strip())
+    return fenced["inner"] if fenced else text
 
 
 def _parsed(text: str) -> Any:

@@ -259,7 +259,9 @@ def _plain_statement(sentence: _OwnSentence) -> _QuotedText | None:
         return None
     kind = plain.kind_of(own)
     content = _trimmed(sentence.text[start:]).rstrip("?？ ")
-    if kind is None or _MARK in content or _asking(sentence.own, _after_lead_in(sentence.own)):
+    # What ends in a colon announces what follows.
+    is_label = content.endswith((":", "："))
+    if kind is None or is_label or _MARK in content or _asking(sentence.own, _after_lead_in(sentence.own)):
         return None
     return _QuotedText(content, sentence.text, kind.category, kind.key)
 

@@ -288,7 +288,8 @@ def _beside(exchange: Exchange, asked: ChatRequest, seen: Sequence[Seen], *, now
     whole = exchange.judged.whole
     told = next((one for one in seen if one.author == Author.PERSON and one.whole == whole), None)
     if told is None or told.session is None:
-        return replace(exchange, is_aside=authors.is_always_beside(seen, lines))
+        is_aside = authors.is_always_beside(seen, lines) or authors.is_about_quoted(exchange.judged, seen, lines)
+        return replace(exchange, is_aside=is_aside)
     known = [one for one in seen if one.session == told.session]
     if not authors.is_beside(known, lines, asked.has_tools, exchange.judged.query):
         return exchange
@@ -522,7 +523,7 @@ def _noted(exchange: Exchange, receipt: Receipt | None) -> list[Noted]:
     for message in reversed(judged.messages):
         if message.role != Role.TOOL:
             break
-        found.append(Noted(message.content, Author.APPLICATION))
+        found.append(Noted(seen_texts.text_of(message), Author.APPLICATION))
     return found
 
 

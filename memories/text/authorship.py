@@ -19,17 +19,34 @@ _LONGEST_ORDER = 4_000
 _MOST_TAGS = 20_000
 
 _TYPED, _FORMATTING = frozenset(DATA["typed_tags"]), frozenset(DATA["formatting_tags"])
-_OPENING = re.compile(r"^[ \t]{0,8}<(?P<name>[A-Za-z_][\w.:-]{0,60})(?:\s[^<>\n]{0,500})?>", re.MULTILINE)
+_NAME = r"(?P<name>[^\W\d][\w.:-]{0,60})"
+# <name …> and <|name|>, [name], 【名】, {{name}}
+_OPENING = re.compile(
+    rf"^[ \t]{{0,8}}(?:(?P<angle><\|?)|(?P<other>\[|【|\{{\{{)){_NAME}"
+    r"(?(angle)(?:\s[^<>]{0,500})?\|?>|(?:[ =][^\]】}\n]{0,200})?(?:\]|】|\}\}))",
+    re.MULTILINE,
+)
+_CLOSING = re.compile(rf"(?P<mark><\|?|\[|【|\{{\{{)/{_NAME}")
+# By the first character of the mark: any tag of a name.
+_TAGS = {
+    "<": r"<\|?(?P<end>/)?{name}(?:\s[^<>]{{0,500}})?\|?>",
+    "[": r"\[(?P<end>/)?{name}(?:[ =][^\]\n]{{0,200}})?\]",
+    "【": "【(?P<end>/)?{name}】",
+    "{": r"\{{\{{(?P<end>/)?{name}\}}\}}",
+}
 # <<<BEGIN X>>> … <<<END X>>>, -----BEGIN X----- … -----END X-----, [BEGIN X] … [END X]
 _BEGIN = re.compile(
     r"^[ \t]*(?P<mark>[<\[#=*-]{1,10})[ \t]*(?:BEGIN|START)\b(?P<name>[^\n>\]]{0,60})[^\n]{0,12}$", re.MULTILINE
 )
 _RULE = re.compile(r"^[ \t]{0,3}([-=*_#~—─])\1{2,}[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r"```.{0,100000}?(?:```|\Z)", re.DOTALL)
-_QUOTED = re.compile(r"`[^`\n]{1,400}`|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”")
+# Lines of three quotation marks.
+_TRIPLE = re.compile(
+    r"^[ \t]*(?P<mark>\"{3}|'{3})[ \t]*\n.{0,100000}?^[ \t]*(?P=mark)[ \t]*$", re.MULTILINE | re.DOTALL
+)
+_QUOTED = re.compile(r"`[^`\n]{1,400}`|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|「[^」\n]{1,400}」")
 # For texts in lower case: a pattern that ignores the case takes ten times as long, and each posted message is read.
 _FORM, _WRONG, _AGAIN = (re.compile(rf"(?:{joined(name)})") for name in ("form", "wrong", "again"))
-_QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "「": "」", "«": "»", "„": "“"}
 
 
 class Reading(NamedTuple):
@@ -49,10 +66,10 @@ def read(text: str) -> Reading:
     """The reading of a text that came in role user."""
     if mends_form(text):
         return APPLICATIONS
-    if inner := _unquoted(text):
+    if inner := labels.unquoted(text):
         return Reading(Author.PERSON, [inner])
     # A cheap look before the patterns: most messages are plain.
-    if not any(mark in text for mark in "<[【:：\n") or not text.strip():
+    if not any(mark in text for mark in "<[【{:：\n") or not text.strip():
         return PERSONS
     cuts, is_doubtful = _cuts(text[:_LONGEST])
     left = list(_left(text, cuts))
@@ -78,6 +95,11 @@ def introduces(text: str) -> bool:
     return text.rstrip().endswith((":", "："))
 
 
+def quotations(text: str) -> Iterator[str]:
+    """What stands in quotation marks within a line."""
+    return (quoted[0][1:-1] for quoted in _QUOTED.finditer(text))
+
+
 def without(spans: Iterable[Span], text: str, own: Sequence[Span] | None) -> list[Span]:
     """What is left of the own spans of a text without these."""
     kept = [(0, len(text))] if own is None else list(own)
@@ -87,22 +109,13 @@ def without(spans: Iterable[Span], text: str, own: Sequence[Span] | None) -> lis
     return [_trimmed(text, span) for span in kept]
 
 
-def _unquoted(text: str) -> Span | None:
-    """What stands inside quotation marks around the whole text, as a shell leaves them."""
-    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
-    closing = _QUOTES.get(text[start]) if start < end else None
-    if end - start < 3 or closing is None or text[end - 1] != closing:
-        return None
-    inner = text[start + 1 : end - 1]
-    return (start + 1, end - 1) if text[start] not in inner and closing not in inner else None
-
-
 def _cuts(text: str) -> tuple[list[Span], bool]:
     """The spans of quoted material, and whether the text looks like a program's frame."""
     fences = [fence.span() for fence in _FENCE.finditer(text)]
     blocks = [*_tagged(text, fences), *_between_marks(text)]
     # With the line above each block that names it: a heading, or one that ends in a colon.
-    cuts = [(labels.leading(text, start) if text[end - 1] == ">" else start, end) for start, end in blocks]
+    cuts = [(labels.leading(text, start) if text[end - 1] in ">]】}" else start, end) for start, end in blocks]
+    cuts += [quoted.span() for quoted in labels.outside(_TRIPLE.finditer(text), fences)]
     cuts += _uploaded(text)
     doubtful = False
     for reader in (_between_rules, *labels.READERS):
@@ -124,14 +137,14 @@ def _uploaded(text: str) -> list[Span]:
 
 def _tagged(text: str, fences: Sequence[Span]) -> Iterator[Span]:
     """From an opening tag at a line's start to its closing tag; of a tag that holds what was typed, the tags alone."""
-    if "</" not in text:
+    closed = {(found["mark"][0], found["name"].lower()): found.start() for found in _CLOSING.finditer(text)}
+    if not closed:
         return
     is_code = labels.places(fences)
     place, budget = 0, iter(range(_MOST_TAGS))
-    closed = {found[1].lower(): found.start() for found in re.finditer(r"</([A-Za-z_][\w.:-]{0,60})", text)}
     while opening := _OPENING.search(text, place):
         name = opening["name"]
-        has_end = closed.get(name.lower(), 0) >= opening.end() and not is_code(opening.start())
+        has_end = closed.get((_mark_of(opening), name.lower()), 0) >= opening.end() and not is_code(opening.start())
         end = _closing(text, opening, budget) if has_end else None
         if end is None:
             place = opening.end()
@@ -150,9 +163,14 @@ def _tagged(text: str, fences: Sequence[Span]) -> Iterator[Span]:
         place = end[1]
 
 
+def _mark_of(opening: re.Match[str]) -> str:
+    """The first character of its mark."""
+    return (opening["angle"] or opening["other"])[0]
+
+
 def _closing(text: str, opening: re.Match[str], budget: Iterator[int]) -> Span | None:
     """The closing tag of this opening one, with those of its name in between."""
-    tags = re.compile(rf"<(?P<end>/)?{re.escape(opening['name'])}(?:\s[^<>\n]{{0,500}})?>", re.IGNORECASE)
+    tags = re.compile(_TAGS[_mark_of(opening)].format(name=re.escape(opening["name"])), re.IGNORECASE)
     depth = 1
     last = None
     for tag, _ in zip(tags.finditer(text, opening.end()), budget, strict=False):

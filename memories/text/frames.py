@@ -7,6 +7,8 @@ from memories.text import sentences
 # Two texts that begin, or end, with so many equal characters are made of one template.
 SHORTEST = 40
 _MARKS = frozenset(".!?。！？,;，；")
+# A frame ends, and begins again, where a sentence, a line or a quotation may.
+_BORDERS = frozenset('\n:：.!?。！？;；>"“”「」')
 
 
 def slot_of(text: str, others: Sequence[str]) -> list[str]:
@@ -46,9 +48,17 @@ def _framed(text: str, other: str) -> Iterator[str]:
 
 
 def _head(text: str, other: str) -> int:
-    """How many characters both begin with, back to where a word begins."""
+    """How many characters both begin with, back to where what was put in may begin: words that two people's sentences
+    begin with are theirs."""
     length = next((at for at, (one, two) in enumerate(zip(text, other, strict=False)) if one != two), None)
     length = min(len(text), len(other)) if length is None else length
+    if length == len(text):
+        return length
+    border = max((at + 1 for at in range(length) if text[at] in _BORDERS), default=0)
+    return border if border >= SHORTEST else _word(text, length)
+
+
+def _word(text: str, length: int) -> int:
     while 0 < length < len(text) and text[length - 1].isalnum() and text[length].isalnum():
         length -= 1
     return length

@@ -60,6 +60,7 @@ _ANY_LABEL = re.compile(r"^[ \t#*]{0,8}(?P<label>[^\W\d][\w ]{0,24})[ \t*]{0,4}[
 _BODY = re.compile(r"[ \t]*\n\s*")
 _VALUE = re.compile(r"^[ \t]*(?=[\[{])", re.MULTILINE)
 SELF = re.compile(joined("self"), re.IGNORECASE)
+_QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "「": "」", "«": "»", "„": "“", "`": "`"}
 _LEADING = re.compile(r"(?:^|\n)[ \t]*(?:#{1,6}[ \t][^\n]{0,200}|[^\n]{0,200}[:：])[ \t]*\n?\s*\Z")
 _MARKED = re.compile(r"^[ \t]*\[\[ ## (?P<name>[\w ]{1,60}) ## \]\][ \t]*$", re.MULTILINE)
 
@@ -163,6 +164,22 @@ def sections(text: str, _found: Sequence[Span], _fences: Sequence[Span]) -> Foun
     return spans, True
 
 
+def unquoted(text: str, start: int = 0, end: int | None = None) -> Span | None:
+    """What stands inside quotation marks around the whole of a passage, one or three, as shells and templates put them
+    there; None where there are none."""
+    end = len(text) if end is None else end
+    start, end = end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip())
+    closing = _QUOTES.get(text[start]) if start < end else None
+    if closing is None:
+        return None
+    width = 3 if text.startswith(text[start] * 3, start) else 1
+    first, last = start + width, end - width
+    if first >= last or text[last:end] != closing * width:
+        return None
+    inner = text[first:last]
+    return (first, last) if text[start] not in inner and closing not in inner else None
+
+
 def without_speaker(text: str) -> str:
     """A line of a transcript without the label of who speaks."""
     label = _SPEAKER.match(text)
@@ -183,8 +200,12 @@ def labelled(text: str, found: Sequence[Span], fences: Sequence[Span]) -> Found:
     begins = not text[: labels[0][0].start()].strip()
     is_bare = begins and not found and kinds <= {"material", "asked"}
     asks = [label.start() for label, kind in labels if kind == "asked"]
-    is_prompt = bool(asks) and labels[-1][1] == "answered" and not text[labels[-1][0].end() :].strip()
-    # A text that ends where the answer is to stand is a template: what it asks is its last slot.
+    last, last_kind = labels[-1]
+    waits = last_kind == "answered" and not text[last.end() :].strip()
+    is_slot = last_kind == "asked" and is_framed and unquoted(text, last.end()) is not None
+    is_prompt = bool(asks) and (waits or is_slot)
+    # A text that ends where the answer is to stand, or with a question in marks, is a template: what it asks is its
+    # last slot.
     spans: list[Span] = [(0, asks[-1])] if is_prompt and asks[-1] else []
     for (label, kind), following in zip(labels, [*labels[1:], None], strict=True):
         start, end = label.span()
@@ -198,7 +219,8 @@ def labelled(text: str, found: Sequence[Span], fences: Sequence[Span]) -> Found:
         elif kind == "answered" and is_framed:
             spans.append((start, until if following else _last_of_oneself(text, end)))
         elif kind == "asked" and (is_framed or (begins and labels[0][1] == "asked")):
-            spans.append((start, end))
+            inner = unquoted(text, end, until)
+            spans += [(start, inner[0]), (inner[1], until)] if inner else [(start, end)]
     is_question = len(labels) == 1 and labels[0][1] == "asked" and _is_plain_question(labels[0][0])
     return spans, bool(spans) and not is_question
 

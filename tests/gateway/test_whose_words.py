@@ -108,6 +108,11 @@ class TestConversations:
         talk.ask(*head, user("I ski."), model("Good."), user("I sail."), answer="Well.")
         assert (Session.objects.count(), said()) == (1, ["I row.", "I ski.", "I sail."])
 
+    def test_letters_are_compared_composed(self, talk: Talk) -> None:
+        talk.ask(user("Rain in Ko\u0308ln?"), answer="Yes, today.")
+        talk.ask(user("Rain in K\u00f6ln?"), model("Yes, today."), user("I row."))
+        assert (Session.objects.count(), len(said())) == (1, 2)
+
     def test_arguments_are_compared_by_what_they_mean(self, talk: Talk) -> None:
         talk.ask(user("Rain in Ghent?"), answer=calls("weather", city="Ghent"))
         called = calls("weather", city="Ghent")
@@ -289,6 +294,57 @@ class TestWordsThatComeBack:
         talk.ask(*begun, {"role": "tool", "tool_call_id": "call_1", "content": "I cannot eat figs."}, answer="Read.")
         talk.ask(user("I cannot eat figs."))
         assert said() == ["Read the card."]
+
+    @pytest.mark.parametrize(
+        "order",
+        [
+            # As short as sentences of Chinese are, in a frame, and as the answer's own JSON.
+            ("把它烤好。", "我吃黑麦。", "我叫小工。"),
+            "Current task: Bake it. I eat rye. My name is Worker.\n\nYou must hand over the complete bread.",
+        ],
+        ids=["chinese", "framed"],
+    )
+    def test_an_order_in_other_forms(self, talk: Talk, order: Any) -> None:
+        told = "".join(order) if isinstance(order, tuple) else "Bake it. I eat rye. My name is Worker."
+        talk.ask(user("Plan my bread."), answer=calls("task", description=told))
+        talk.ask(system("You bake."), user(told if isinstance(order, tuple) else order), answer="Done.")
+        assert said() == ["Plan my bread."]
+        # The positive control: nobody ordered this before.
+        talk.ask(system("You bake."), user("我自己住在苏州。"), answer="Good.")
+        assert said() == ["Plan my bread.", "我自己住在苏州。"]
+
+    def test_texts_of_json(self, talk: Talk) -> None:
+        talk.ask(user("What is on the page?"), answer=calls("fetch"))
+        page = json.dumps({"page": "I live in Oslo, dear guest. I like herring."})
+        called = (user("What is on the page?"), calls("fetch"))
+        talk.ask(*called, {"role": "tool", "tool_call_id": "call_1", "content": page}, answer="A greeting.")
+        talk.ask(user("I live in Oslo, dear guest. I like herring."))
+        assert said() == ["What is on the page?"]
+        answer = json.dumps({"facts": ["The person rows on Sundays.", "I eat no peanuts."]})
+        talk.ask(user("Which facts are there?"), answer=f"```json\n{answer}\n```")
+        talk.ask(user("I eat no peanuts."))
+        assert said() == ["What is on the page?", "Which facts are there?"]
+
+    def test_a_talk_that_is_told_again_with_an_order(self, talk: Talk) -> None:
+        talk.ask(user("I eat herring."), answer="Good.")
+        retold = "<chat_history>\nUSER: I eat herring.\nASSISTANT: Good.\n</chat_history>"
+        talk.ask(
+            user(f"### Task:\nSuggest what could be asked next, as a list of questions.\n{retold}\n### Output:\nJSON")
+        )
+        talk.ask(user("Give it a name of five words at most, and nothing else.\n\nUser: I eat herring.\nAI: Good."))
+        assert (Session.objects.count(), said()) == (1, ["I eat herring."])
+        # The positive controls: somebody speaks of themselves beside it, and a talk that nobody had here.
+        talk.ask(user(f"I do not like this answer, do I have to eat it?\n\n{retold}"))
+        talk.ask(user("What is odd here?\n\nUser: I eat figs.\nAssistant: Good."))
+        assert len(said()) == 3
+
+    def test_what_was_said_in_quotation_marks(self, talk: Talk) -> None:
+        talk.ask(user("I eat herring."), answer="Good.")
+        talk.ask(system("You give titles."), user('A title for: "I eat herring."'), answer="Herring")
+        assert (Session.objects.count(), said()) == (1, ["I eat herring."])
+        # The positive control: a person may quote what they said to nobody.
+        talk.ask(system("You give titles."), user('A title for: "I eat figs."'), answer="Figs")
+        assert said() == ["I eat herring.", 'A title for: "I eat figs."']
 
     def test_labels_that_come_again_are_nobodys(self, talk: Talk) -> None:
         texts = [

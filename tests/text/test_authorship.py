@@ -28,6 +28,15 @@ def table(name: str) -> list[list[str]]:
         ("I ski.\n<a-b.c>\n<a-b.c>I row.</a-b.c>\n</a-b.c>\nAnd sail.", "I ski.\n\nAnd sail."),
         ("Rules of this project:\n\n<INSTRUCTIONS>\nI row.\n</INSTRUCTIONS>", ""),
         ("<<<BEGIN QUOTED TEXT>>>\nI row.\n<<<END QUOTED TEXT>>>\nI ski.", "I ski."),
+        # Other marks than those of HTML, names in other scripts, attributes on lines of their own.
+        ("[notes]\nI row.\n[/notes]\n\nI ski.", "I ski."),
+        ("[quote=Ann]I row.[/quote]\nI ski.", "I ski."),
+        ("{{notes}}\nI row.\n{{/notes}}\nI ski.", "I ski."),
+        ("<|notes|>\nI row.\n<|/notes|>\nI ski.", "I ski."),
+        ("<资料>\n我划船。\n</资料>\n我滑雪。", "我滑雪。"),
+        ("【资料】\n我划船。\n【/资料】\n我滑雪。", "我滑雪。"),
+        ('<notes\n  from="Ann">\nI row.\n</notes>\nI ski.', "I ski."),
+        ('Read this.\n\n"""\nI row.\n"""\n\nI ski.', "Read this.\n\nI ski."),
         # What was typed stands in them.
         ("<user_query>\nI row.\n</user_query>", "I row."),
         ("<command-name>/x</command-name>\n<command-args>I row</command-args>", "I row"),
@@ -35,6 +44,7 @@ def table(name: str) -> list[list[str]]:
         ("Notes:\n-----\nI row.\n-----\nI ski.", "Notes:\n\nI ski."),
         ("Documents:\nI row.\n\nQuestion: I ski. Where?\nAnswer:", "I ski. Where?"),
         ("Use the following.\nI row.\n\nQuestion: I ski. Where?\nAnswer:", "I ski. Where?"),
+        ('<资料>\n我划船。\n</资料>\n\n问题："""我滑雪。去哪里？"""', "我滑雪。去哪里？"),
         ("参考资料：\n我划船。\n\n问题：我滑雪。去哪里？\n回答：", "我滑雪。去哪里？"),
         ("Kontext:\nIch rudere.\nFrage: Ich laufe Ski. Wo?\nAntwort:", "Ich laufe Ski. Wo?"),
         ("[[ ## history ## ]]\nI row.\n\n[[ ## question ## ]]\nI ski.\n\nRespond with `[[ ## answer ## ]]`.", "I ski."),
@@ -51,6 +61,8 @@ def table(name: str) -> list[list[str]]:
         ("JSON 格式无效，请修正后重新输出。", ""),
         # A shell's quotation marks.
         ('"I row and I ski."', "I row and I ski."),
+        ('"""I row and I ski."""', "I row and I ski."),
+        ("`I row and I ski.`", "I row and I ski."),
         ("「私は船を漕ぐ」", "私は船を漕ぐ"),
     ],
 )
@@ -65,6 +77,10 @@ def test_what_a_program_puts_there(text: str, expected: str) -> None:
         "I use <b> in my page, and x < y > z. I row.",
         "<p>I row.</p>",
         "<b>I row</b> and <i>I ski</i>.",
+        "[b]I row[/b] and I ski.",
+        "[x] I row\n[ ] I ski",
+        "{{name}} stands in my template. I row.",
+        '"""I row""" and """I ski"""',
         "My answer: I row.\nYour question: who rows?",
         "Question for you: I row, is that sport?",
         "I wrote:\n1. rowing\n2. skiing\nWhat is missing?",
@@ -120,6 +136,7 @@ MARKS = [
     "```\nContext:\n", "<b>x</b> y\n<i>\n",
     "10:10 user: a\n", "# Documents\n", " \n", "I: ", "[tool ", "：\n", "10:10 10:10 ",
     "<x>\n</x>\nTask:\n", "Sources:\n\n",
+    "[x]\n", "[/x]\n[x]", "{{x}}\n", '"""\n', '"""\nx\n',
 ]  # fmt: skip
 
 
@@ -143,6 +160,9 @@ class TestFrames:
             (HEAD + "I row.", HEAD + "Bake it.", "I row."),
             ("I row." + TAIL, "Bake it." + TAIL, "I row."),
             (HEAD + "I row." + TAIL, HEAD + "Bake it." + TAIL, "I row."),
+            # Words with which what was put in begins, or ends, each time.
+            (HEAD + "I row." + TAIL, HEAD + "I bake." + TAIL, "I row."),
+            ("I row for me." + TAIL, "Bake it for me." + TAIL, "I row for me."),
             # Of two slots the last.
             (HEAD + "A b c.\nAnswer this:\nI row." + TAIL, HEAD + "D e f.\nAnswer this:\nBake." + TAIL, "I row."),
             # The same text again, and two that share too little.
