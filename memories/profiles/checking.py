@@ -140,7 +140,7 @@ class _Check:
             return {"type": "string"}
         own = set() if of_list else {"x-category"}
         self.keywords(spec, _TOLD | _OF_TYPES[kind] | own, at)
-        found = {"type": kind, **self.told(spec, at)}
+        found: dict[str, Any] = {"type": kind, **self.told(spec, at)}
         if kind == "string":
             found |= self.of_text(spec, at)
         elif kind == "array":
