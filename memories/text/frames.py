@@ -23,7 +23,8 @@ def slot_of(text: str, others: Sequence[str]) -> list[str]:
 
 
 def _framed(text: str, other: str) -> Iterator[str]:
-    if text.strip() == other.strip():
+    if text.split() == other.split():
+        # The same, with other blanks.
         return
     head = _head(text, other)
     tail = _head(text[::-1], other[::-1])

@@ -319,6 +319,8 @@ def test_rows_of_csv_whose_cells_have_no_place_are_refused(tmp_path: Path) -> No
     path = tmp_path / "z.csv"
     path.write_bytes("text,user_id\nLives in Köln,u1\nRows,u2\n".encode("latin-1"))
     fault, row = found("facts", path)
-    assert (str(fault), texts([row])) == ("encoding – save the file as UTF-8", ["fact: Rows"])
+    assert (str(fault), texts([row])) == ("not_utf_8 – save the file as UTF-8", ["fact: Rows"])
+    assert isinstance(fault, RefusedDocumentError)
+    assert fault.code == "not_utf_8"
     [twice] = found("facts", written(tmp_path / "y.csv", "text,Text,user_id\nA,B,u1\n"))
     assert str(twice) == "columns – two columns have one name"

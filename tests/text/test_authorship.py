@@ -167,6 +167,7 @@ class TestFrames:
             (HEAD + "A b c.\nAnswer this:\nI row." + TAIL, HEAD + "D e f.\nAnswer this:\nBake." + TAIL, "I row."),
             # The same text again, and two that share too little.
             (HEAD + "I row.", HEAD + "I row.", HEAD + "I row."),
+            (HEAD + "I row.", HEAD.replace("\n", "\r\n") + "I row.", HEAD + "I row."),
             ("I live in Ghent.", "I live in Bruges.", "I live in Ghent."),
         ],
     )
