@@ -100,7 +100,7 @@ NONSENSE = [
 ]
 
 
-@pytest.mark.parametrize("model", [ReviewItem, Fact, Episode, AuditEvent])
+@pytest.mark.parametrize("model", [ReviewItem, Fact, Episode])
 def test_nonsense_in_an_address_is_never_a_server_error(admin: Client, records: list[Any], model: type[Model]) -> None:
     answers = {query: admin.get(f"{list_of(model)}?{query}").status_code for query in NONSENSE}
     assert {query: status for query, status in answers.items() if status not in (200, 302, 400)} == {}

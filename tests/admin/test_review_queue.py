@@ -11,8 +11,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memories.admin.review import queue as review_queue
-from memories.audit import Actor
-from memories.curation.review.decisions import keep_both
 from memories.models import EndUser, Fact, Operator, ProfileSection, ReviewItem
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -198,25 +196,6 @@ class TestDeciding:
         assert admin.get(QUEUE).context["latest"].item == items[1]
         ReviewItem.objects.update(decided_at=timezone.now() - timedelta(days=2))
         assert admin.get(QUEUE).context["latest"] is None
-
-    def test_the_second_sees_what_the_first_decided(self, admin: Client, items: list[ReviewItem]) -> None:
-        ben = Actor.operator(factories.operator(username="ben"))
-        keep_both(item_id=items[1].pk, actor=ben, now=NOW)
-        page = decide(admin, items[1], "reject", reason="By phone")
-        assert (page.status_code, page.context["item"]) == (409, items[1])
-        assert "decided this in the meantime: kept both" in text_of(page)
-        assert "<strong>Kept both</strong> by ben" in text_of(page)
-
-    def test_what_was_typed_is_kept_when_a_fact_has_changed(self, admin: Client, items: list[ReviewItem]) -> None:
-        page = decide(admin, items[1], "reject", reason="By phone", fact_version=9)
-        assert page.status_code == 412
-        assert 'value="By phone"' in text_of(page)
-        assert admin.post(
-            reverse("admin:memories_reviewitem_decide", args=[items[1].pk, "reject"]),
-            dict(page.context["forms"]["reject"].data),
-        ).status_code == 302  # fmt: skip
-        items[1].refresh_from_db()
-        assert items[1].state == "rejected"
 
     def test_an_edit_says_what_the_operator_wrote(self, admin: Client, items: list[ReviewItem]) -> None:
         assert decide(admin, items[0], "edit", content="").status_code == 400

@@ -11,7 +11,7 @@ from memories.curation.facts.editing import correct_fact
 from memories.models import AuditEvent, EndUser, Fact, Operator
 from tests import factories
 from tests.admin.pages import list_of, page_of
-from tests.browser.conftest import DESK, PHONE, Open
+from tests.browser.conftest import PHONE, Open
 
 pytestmark = pytest.mark.browser
 
@@ -99,11 +99,10 @@ def restore(page: Page) -> None:
     expect(page.get_by_text("is restored to version 2")).to_be_visible()
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["wide", "phone"])
-def test_an_operator_finds_corrects_forgets_and_restores(
-    open_page: Open, fact: Fact, operator: Operator, size: tuple[int, int]
+def test_an_operator_finds_corrects_forgets_and_restores_on_a_phone(
+    open_page: Open, fact: Fact, operator: Operator
 ) -> None:
-    page = open_page(size=size)
+    page = open_page(size=PHONE)
     for step in (sign_in, find, read_the_evidence, correct, forget, restore):
         step(page)
     fact.refresh_from_db()

@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 from memories.models import Fact, Operator
 from tests import factories
 from tests.admin.pages import list_of, page_of
-from tests.browser.conftest import PHONE, Open
+from tests.browser.conftest import Open
 
 pytestmark = pytest.mark.browser
 
@@ -62,10 +62,3 @@ def test_many_are_forgotten_and_brought_back_as_one(open_page: Open, facts: list
     page.get_by_role("button", name="Undo all").click()
     expect(page.get_by_text("Undone", exact=True)).to_be_visible()
     assert set(statuses(facts)) == {"active"}
-
-
-@pytest.mark.parametrize("verb", ["change", "merge"])
-def test_nothing_is_wider_than_a_phone(open_page: Open, facts: list[Fact], operator: Operator, verb: str) -> None:
-    page = open_page(who=operator, size=PHONE)
-    page.goto(page_of(facts[0], verb))
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]

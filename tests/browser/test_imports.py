@@ -1,4 +1,4 @@
-"""An import in a real browser, from the file to its undo: each state wide, on a phone and dark, and in Chinese."""
+"""An import in a real browser, from the file to its undo: each state wide, and on a phone, dark and in Chinese."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ def look(operator: Operator) -> Callable[[Page], list[str]]:
 
     def found(page: Page) -> list[str]:
         wrong: list[str] = []
-        for size, scheme, language in ((DESK, "light", "en"), (PHONE, "dark", "en"), (PHONE, "light", "zh-hans")):
+        for size, scheme, language in ((DESK, "light", "en"), (PHONE, "dark", "zh-hans")):
             page.set_viewport_size({"width": size[0], "height": size[1]})
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             Operator.objects.filter(pk=operator.pk).update(language=language)
@@ -57,8 +57,9 @@ def test_an_upload_is_seen_from_the_file_to_its_undo(
     file = tmp_path / "group.jsonl"
     file.write_bytes(facts({"user_id": "team", "session_id": "g1", "messages": GROUP}))
     page = open_page(who=operator)
+    # The page where it begins is one of those that tests/browser/test_pages.py looks at.
     page.goto(ADD)
-    wrong = {"upload": look(page)}
+    wrong = dict[str, list[str]]()
     page.locator("input[type=file]").set_input_files(file)
     page.get_by_role("button", name="Upload and check").click()
     expect(page.get_by_text("The file is being checked. Nothing is stored yet.")).to_be_visible()

@@ -19,11 +19,14 @@ pytestmark = pytest.mark.browser
 QUESTION = "Where does she live?"
 
 
+def said(turns: int) -> list[tuple[str, str]]:
+    return [("user", f"第{number}句：我住在莱顿。") for number in range(turns)]
+
+
 @pytest.fixture
 def person(transactional_db: None) -> EndUser:
     person = factories.end_user(external_id="usr_1000", display_name="华桂珍")
-    turns = [("user", f"第{number}句：我住在莱顿。") for number in range(120)]
-    session = factories.session(person, turns, agent_id="coach")
+    session = factories.session(person, said(3), agent_id="coach")
     now = timezone.now()
     factories.fact(person, "She lives in Leiden", now=now)
     factories.fact(person, "Allergic to peanuts", now=now)
@@ -39,6 +42,7 @@ def look(page: Page, name: str) -> None:
 
 
 def test_the_timeline_goes_on_where_one_is(open_page: Open, operator: Operator, person: EndUser) -> None:
+    factories.session(person, said(117))
     page = open_page(who=operator)
     page.goto(f"{page_of(person)}?kind=turn")
     expect(page.locator(".hub-item-turn")).to_have_count(50)

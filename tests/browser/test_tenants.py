@@ -1,4 +1,4 @@
-"""A tenant's numbers in a real browser: folded, opened by the keyboard, kept when refused, readable in both schemes."""
+"""A tenant's numbers in a real browser: folded, opened by the keyboard, kept when refused, readable in the dark."""
 
 import pytest
 from playwright.sync_api import expect
@@ -7,16 +7,15 @@ from memories.models import Operator
 from tests import factories
 from tests.admin.pages import page_of
 from tests.browser.axe import faults
-from tests.browser.conftest import DESK, PHONE, Open
+from tests.browser.conftest import PHONE, Open
 from tests.browser.test_pages import fits
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["wide, light", "phone, dark"])
-def test_sections_are_folded_and_fit(open_page: Open, operator: Operator, size: tuple[int, int], scheme: str) -> None:
+def test_sections_are_folded_and_fit(open_page: Open, operator: Operator) -> None:
     tenant = factories.tenant(slug="acme-prod", half_lives={"goal": 14})
-    page = open_page(size=size, scheme=scheme, who=operator)
+    page = open_page(size=PHONE, scheme="dark", who=operator)
     page.goto(page_of(tenant))
     opened = page.locator(".hub-number-group[open]")
     expect(opened).to_have_count(1)

@@ -31,26 +31,13 @@ BY_MODEL = "".join(f"{line}\n" for line in re.findall(r"`(- \[\w+\] [^`]+)`", US
 # What the page says to add for the conversation so far.
 (INCLUDE,) = re.findall(r"""`"session_id"` and `("include": \[[^`]+\])`""", USE)
 DAY = re.compile(r"^\d{4}-\d\d-\d\d:", re.MULTILINE)
-# What a model says of the first example: the words of the page.
-ANSWER = {
-    "new_facts": [
-        {"content": content, "category": category, "confidence": 0.95, "importance": 0.7, "key": None, "value": None,
-         "tags": [], "durability": "durable", "about": "user", "evidence": [1], "quote": quote, "source_error": None,
-         "expires_in_days": None}
-        for content, category, quote in (
-            ("Lives in Leiden", "context", "I moved to Leiden last month."),
-            ("Prefers short answers", "preference", "please keep answers short"),
-        )
-    ]
-}  # fmt: skip
 
 
 class Reader:
     """Somebody who does what the page says."""
 
-    def __init__(self, hub: Hub, **environ: str) -> None:
-        self._hub, self._environ = hub, environ
-        self._key = ""
+    def __init__(self, hub: Hub) -> None:
+        self._hub, self._key = hub, ""
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def does(self, block: str) -> Any:
@@ -65,7 +52,7 @@ class Reader:
         return self._run([AGENT], said="".join(f"{line}\n" for line in [*lines, ""]))
 
     def _run(self, arguments: list[str], *, said: str = "") -> str:
-        own = {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_HOME": str(self._hub.home), **self._environ}
+        own = {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_HOME": str(self._hub.home)}
         own |= {"MEMORYHUB_KEY": self._key, "MEMORYHUB_URL": f"http://127.0.0.1:{self._hub.port}"}
         own |= {"PYTHONPATH": str(settings.BASE_DIR / "clients/python/src"), "OPENAI_API_KEY": ""}
         return subprocess.run(
@@ -88,24 +75,15 @@ class Reader:
             return json.load(answer)
 
 
-@pytest.fixture(params=["rules", "scripted"])
-def mode(request: pytest.FixtureRequest) -> str:
-    chosen: str = request.param
-    return chosen
-
-
 @pytest.fixture
-def reader(mode: str) -> Iterator[Reader]:
+def reader() -> Iterator[Reader]:
     folder = scratch_folder()
-    script = folder / "script.json"
-    script.write_text(json.dumps([{"name": "memory_update", "match": "Leiden", "answer": ANSWER}]), encoding="utf-8")
-    environ = {"MEMORYHUB_LLM": mode, "MEMORYHUB_LLM_SCRIPT": str(script)} if mode == "scripted" else {}
     hub = Hub(homes.make(folder / "home"))
     # As the page says, but for the half a minute.
-    hub.run("up", MEMORYHUB_DEBOUNCE_SECONDS="1", **environ)
+    hub.run("up", MEMORYHUB_DEBOUNCE_SECONDS="1")
     try:
         hub.wait_for(RUNNING)
-        yield Reader(hub, **environ)
+        yield Reader(hub)
     finally:
         hub.end()
         embedded_postgres.stop(hub.home)
@@ -117,7 +95,7 @@ def as_shown(memory: str) -> str:
     return DAY.sub("2026-11-03:", memory)
 
 
-def test_every_example_works_and_prints_what_the_page_shows(reader: Reader, mode: str) -> None:
+def test_every_example_works_and_prints_what_the_page_shows(reader: Reader) -> None:
     makes_key, installs, posts, asks, states, searches = [block for block in BLOCKS if block != SHOWN]
     assert reader.does(makes_key)
     assert reader.talks("My cat is called Minka.", "Who is Minka?").endswith("user: My cat is called Minka.\nYou:")
@@ -128,9 +106,7 @@ def test_every_example_works_and_prints_what_the_page_shows(reader: Reader, mode
     # At once, before anything was extracted.
     assert "I moved to Leiden" in reader.does(asks)["memory"]
     wait_until(lambda: "Facts:" in reader.does(asks)["memory"])
-    without_facts = FACT.sub("", SHOWN)
-    facts = BY_MODEL if mode == "scripted" else "".join(FACT.findall(SHOWN))
-    assert as_shown(reader.does(asks)["memory"]) == without_facts.replace("Facts:\n", f"Facts:\n{facts}")
+    assert as_shown(reader.does(asks)["memory"]) == SHOWN
     messages = reader.does(asks.replace('"max_tokens": 500', f'"session_id": "s1", {INCLUDE}'))["messages"]
     # Ready for a chat completion: the memory comes first.
     assert [message["role"] for message in messages] == ["system", "user", "assistant"]
@@ -142,7 +118,7 @@ def test_every_example_works_and_prints_what_the_page_shows(reader: Reader, mode
     assert any("Leiden" in json.dumps(one) for one in found)
 
 
-def test_the_page_shows_both_ways() -> None:
+def test_the_page_shows_the_agent_and_what_both_ways_make_of_the_example() -> None:
     assert len(BLOCKS) == 7
     [(_, agent)] = [fenced for fenced in FENCED if fenced[0]]
     assert f"{agent}\n" == (settings.BASE_DIR / AGENT).read_text(encoding="utf-8")

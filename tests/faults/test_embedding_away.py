@@ -26,7 +26,7 @@ from tests.ports import free_port
 pytestmark = pytest.mark.django_db(transaction=True)
 # A search that meets the fault first waits 2 s; what else it does takes a moment.
 LONGEST_SECONDS = 3.0
-AWAY = [pytest.param(4.0), pytest.param(60.0, marks=pytest.mark.soak)]
+AWAY = [pytest.param(2.0), pytest.param(60.0, marks=pytest.mark.soak)]
 FIRST, SECOND = "openai:first", "openai:second"
 DIMENSIONS = {"first": 8, "second": 12}
 # What each model finds nearest to a query without a word in common with either.
@@ -124,7 +124,7 @@ def mixed(answers: Sequence[Answered]) -> list[Answered]:
     return [one for one in answers if one.model not in NEAREST or not one.best.startswith(NEAREST[one.model])]
 
 
-@pytest.mark.parametrize("turns", [300, pytest.param(3_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("turns", [100, pytest.param(3_000, marks=pytest.mark.soak)])
 def test_another_model_under_load(
     port: int, settings: LazySettings, monkeypatch: pytest.MonkeyPatch, visitor: Visitor, turns: int
 ) -> None:
@@ -157,8 +157,7 @@ def test_another_model_under_load(
     assert not TurnVector.objects.filter(space__model=FIRST).exists()
 
 
-@pytest.mark.parametrize(("swapped", "found"), [(True, 1), (False, 0)])
-def test_mixed_spaces_would_show(port: int, visitor: Visitor, swapped: bool, found: int) -> None:
+def test_mixed_spaces_would_show(port: int, visitor: Visitor) -> None:
     """The positive control: the other model's vectors in the rows of the serving space."""
     person = EndUser.objects.get()
     factories.session(person, [("user", "apple"), ("user", "pear")] * 10, session_id="s0")
@@ -167,11 +166,10 @@ def test_mixed_spaces_would_show(port: int, visitor: Visitor, swapped: bool, fou
         background = embedder()
         wait_until(lambda: visitor.pending() == 0)
         background.end()
-        if swapped:
-            fruit = {row.turn.content: row.vector for row in TurnVector.objects.select_related("turn")}
-            for row in TurnVector.objects.select_related("turn"):
-                row.vector = fruit["pear" if row.turn.content == "apple" else "apple"]
-                row.save(update_fields=["vector"])
+        fruit = {row.turn.content: row.vector for row in TurnVector.objects.select_related("turn")}
+        for row in TurnVector.objects.select_related("turn"):
+            row.vector = fruit["pear" if row.turn.content == "apple" else "apple"]
+            row.save(update_fields=["vector"])
         visitor.search("quux")
     assert visitor.answers[-1].model == FIRST
-    assert len(mixed(visitor.answers)) == found
+    assert len(mixed(visitor.answers)) == 1
