@@ -194,8 +194,8 @@ def _has_own_words(message: PostedMessage, others: Sequence[tuple[str, Source]])
     back is its own."""
     text = message.content
     places = [(at, at + len(one)) for one, _ in others if (at := text.find(one)) >= 0]
-    rest = [text[start:end] for start, end in authorship.without(places, text, message.reading.own)]
-    own = [part for part in rest if not authorship.introduces(part)]
+    rest = authorship.without(places, text, message.reading.own)
+    own = [part for start, end in rest if not authorship.introduces(part := text[start:end])]
     if message.reading.is_doubtful and rest != authorship.without((), text, message.reading.own):
         own = [part for part in own if SELF.search(part)]
     return sum(letter.isalnum() for part in own for letter in part) >= _OWN_WORDS
