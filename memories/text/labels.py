@@ -174,7 +174,8 @@ def unquoted(text: str, start: int = 0, end: int | None = None) -> Span | None:
         return None
     width = 3 if text.startswith(text[start] * 3, start) else 1
     first, last = start + width, end - width
-    if first >= last or text[last:end] != closing * width:
+    # A fence is around code.
+    if first >= last or text[last:end] != closing * width or text.startswith("```", start):
         return None
     inner = text[first:last]
     return (first, last) if text[start] not in inner and closing not in inner else None

@@ -94,6 +94,7 @@ def test_what_a_program_puts_there(text: str, expected: str) -> None:
         "User: is what I call myself.",
         "我的问题：我划船，冬天怎么办？",
         "```\n<note>\nI row.\n</note>\n```\nWhy does this not parse?",
+        "```\nprint(row)\n```",
         "",
         "   ",
     ],
