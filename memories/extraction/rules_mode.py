@@ -15,7 +15,7 @@ from memories.extraction import own_claims, plain
 from memories.facts.review_items import CLAIMS_RIGHTS, SUGGESTED
 from memories.models.folding import fold
 from memories.reconcile.batches import ShownFact
-from memories.text import quantities, sentences, signals
+from memories.text import authorship, quantities, sentences, signals
 from memories.text.reading import endings, moods
 from memories.text.signals import Patterns
 from memories.text.transcript import TranscriptTurn
@@ -259,9 +259,12 @@ def _plain_statement(sentence: _OwnSentence) -> _QuotedText | None:
         return None
     kind = plain.kind_of(own)
     content = _trimmed(sentence.text[start:]).rstrip("?？ ")
-    # What ends in a colon announces what follows.
-    is_label = content.endswith((":", "："))
-    if kind is None or is_label or _MARK in content or _asking(sentence.own, _after_lead_in(sentence.own)):
+    if (
+        kind is None
+        or authorship.introduces(content)
+        or _MARK in content
+        or _asking(sentence.own, _after_lead_in(sentence.own))
+    ):
         return None
     return _QuotedText(content, sentence.text, kind.category, kind.key)
 
