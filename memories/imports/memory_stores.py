@@ -269,7 +269,7 @@ def _cells(path: Path) -> Iterable[dict[str, Any] | RefusedDocumentError]:
                 yield RefusedDocumentError("columns", hint="two columns have one name")
             elif any(_NO_UTF_8.search(value) for value in row.values() if value):
                 # A spreadsheet's: whoever wrote it can mend it.
-                yield RefusedDocumentError("not_utf_8", hint="save the file as UTF-8")
+                yield RefusedDocumentError("other_encoding", hint="save the file as UTF-8")
             else:
                 count += 1
                 yield {str(name).strip().lower(): value for name, value in row.items() if value}

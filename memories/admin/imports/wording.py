@@ -88,7 +88,7 @@ REASONS: Mapping[str, Promise] = {
     "cut_off": _("Cut off: the file ends early"),
     "damaged": _("Damaged files of the archive"),
     "columns": _("With more cells than columns"),
-    "not_utf_8": _("Not in UTF-8: save the file as UTF-8"),
+    "other_encoding": _("Not in UTF-8: save the file as UTF-8"),
     "syntax": _("Not readable as JSON"),
     "other_file": _("Files of another kind"),
     "hidden": _("Hidden files"),
