@@ -17,6 +17,8 @@ from memories.queue import session_queue, window_queue
 _QUEUE, _SESSION = columns_of(SessionQueue), columns_of(Session)
 _WINDOW = (*window_queue.READ, *window_queue.ARMED)
 _QUEUE_DEFAULTS, _WINDOW_DEFAULTS = defaults_of(SessionQueue), defaults_of(WorkingMemory)
+for _defaults in (_QUEUE_DEFAULTS, _WINDOW_DEFAULTS):
+    del _defaults["tenant_id"]
 _PERSON = ("id", "tenant_id", "external_id", "capture", "restricted_at", "last_seen_at")
 
 # Each table's tenant is named: a distributed database sends the statement to the tenant's node.
@@ -36,23 +38,28 @@ _LOCK = f"""
     FOR NO KEY UPDATE OF q, s, w
 """  # noqa: S608  (columns of our own models)
 
-# One statement for the rows of a session. Of two at once the second waits until the first has committed all of them; it
-# does not see them, and makes none.
-_CREATE = f"""
-    WITH made AS (
-        INSERT INTO memories_session ({", ".join(_SESSION)}) VALUES ({given(_SESSION, "session_")})
-        ON CONFLICT DO NOTHING RETURNING id
-    ), found AS (
-        SELECT id FROM made UNION ALL SELECT id FROM memories_session
-        WHERE tenant_id = %(session_tenant_id)s AND end_user_id = %(session_end_user_id)s
-            AND agent_id = %(session_agent_id)s AND external_id = %(session_external_id)s
-    ), queued AS (
-        INSERT INTO memories_sessionqueue (session_id, {", ".join(_QUEUE_DEFAULTS)})
-        SELECT id, {given(_QUEUE_DEFAULTS, "queue_")} FROM found ON CONFLICT DO NOTHING
-    )
-    INSERT INTO memories_workingmemory (session_id, {", ".join(_WINDOW_DEFAULTS)})
-    SELECT id, {given(_WINDOW_DEFAULTS, "window_")} FROM found ON CONFLICT DO NOTHING
+# The rows of a session, in the caller's transaction. Of two at once the second waits at the first statement until the
+# first has committed; each finds what is there then. Not one statement: a distributed database would show what it made
+# to all nodes, and could make no session while one of them is away.
+_CREATE_SESSION = f"""
+    INSERT INTO memories_session ({", ".join(_SESSION)}) VALUES ({given(_SESSION, "session_")}) ON CONFLICT DO NOTHING
 """  # noqa: S608  (columns of our own models)
+_CREATE_BESIDE = """
+    INSERT INTO {table} (tenant_id, session_id, {columns}) SELECT tenant_id, id, {values} FROM memories_session
+    WHERE tenant_id = %(session_tenant_id)s AND end_user_id = %(session_end_user_id)s
+        AND agent_id = %(session_agent_id)s AND external_id = %(session_external_id)s
+    ON CONFLICT DO NOTHING
+"""
+_CREATE = (
+    _CREATE_SESSION,
+    *(
+        _CREATE_BESIDE.format(table=table, columns=", ".join(defaults), values=given(defaults, prefix))
+        for table, defaults, prefix in (
+            ("memories_sessionqueue", _QUEUE_DEFAULTS, "queue_"),
+            ("memories_workingmemory", _WINDOW_DEFAULTS, "window_"),
+        )
+    ),
+)
 
 _FIELDS = Turn._meta.concrete_fields
 # Name of the column → its serializer, if the value is not written as it is.
@@ -119,9 +126,9 @@ def create_session(person: EndUser, *, agent_id: str, external_id: str, memory_o
     parameters = {f"session_{name}": getattr(session, name) for name in _SESSION}
     parameters |= {f"queue_{name}": value for name, value in _QUEUE_DEFAULTS.items()}
     parameters |= {f"window_{name}": value for name, value in _WINDOW_DEFAULTS.items()}
-    parameters |= dict.fromkeys(("queue_tenant_id", "window_tenant_id"), person.tenant_id)
     with connection.cursor() as cursor:
-        cursor.execute(_CREATE, parameters)
+        for statement in _CREATE:
+            cursor.execute(statement, parameters)
 
 
 def save_locked(queue: SessionQueue, new: Sequence[Turn] = (), window: WorkingMemory | None = None) -> None:

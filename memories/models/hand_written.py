@@ -8,6 +8,8 @@ from django.db.models.base import ModelState
 from psycopg.pq import Format
 from psycopg.sql import Literal
 
+from memoryhub.database.naming import of_tenant
+
 Row = TypeVar("Row", bound=models.Model)
 
 
@@ -56,6 +58,7 @@ def condition(model: type[models.Model], rule: models.Q, *, alias: str = "") -> 
     """What stands behind WHERE for the rows of which `rule` holds. It asks for columns of this table only.
 
     Django writes it here once. Its values are parameter()s; constants become literals, as partial indexes need them.
+    On a distributed database its subqueries name the statement's tenant, the parameter `tenant`.
     """
     if not rule:
         return "true"
@@ -63,7 +66,8 @@ def condition(model: type[models.Model], rule: models.Q, *, alias: str = "") -> 
     table = model._meta.db_table
     if joined := [name for name, used in query.alias_refcount.items() if used and name != table]:
         raise ValueError(f"The condition joins {joined}")
-    sql, constants = query.get_compiler(connection=connection).compile(query.where)
+    with of_tenant(parameter("tenant")):
+        sql, constants = query.get_compiler(connection=connection).compile(query.where)
     between = sql.split("%s")
     literals = [Literal(value).as_string(None).replace("%", "%%") for value in constants]
     sql = "".join(text for pair in zip(between, [*literals, ""], strict=True) for text in pair)

@@ -4,9 +4,11 @@ import select
 from functools import cached_property
 from typing import Any
 
-from django.db import Error
+from django.db import Error, OperationalError
 from django.db.backends.postgresql import base
+from django.db.utils import DatabaseErrorWrapper
 from psycopg import _queries
+from psycopg.errors import ReadOnlySqlTransaction
 
 from memoryhub.database.schema import SchemaEditor
 from memoryhub.database.tenancy import SentTenancy, TenancyCursor
@@ -14,6 +16,17 @@ from memoryhub.database.tenancy import SentTenancy, TenancyCursor
 # psycopg remembers how a statement reads up to 4,096 bytes, and takes a longer one apart each time it runs. The longest
 # of ours that goes before the answer to an agent has 6,300.
 _queries.MAX_CACHED_STATEMENT_LENGTH = 16_384
+
+
+class _Errors(DatabaseErrorWrapper):
+    """A server that takes no writes, as a standby and one that recovers, is one that cannot answer now. Another may be
+    at its address later: the connection is not used again."""
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        if isinstance(exc_value, ReadOnlySqlTransaction):
+            self.wrapper.close_at = 0  # type: ignore[attr-defined]  # the stubs lack it
+            raise OperationalError(*exc_value.args).with_traceback(traceback) from exc_value
+        super().__exit__(exc_type, exc_value, traceback)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -30,6 +43,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.settings_dict.get("DISTRIBUTED"):
             self.ops.compiler_module = "memoryhub.database.distributed"
             self.SchemaEditorClass = SchemaEditor
+
+    @cached_property
+    def wrap_database_errors(self) -> DatabaseErrorWrapper:
+        return _Errors(self)
 
     @cached_property
     def sent(self) -> SentTenancy | None:

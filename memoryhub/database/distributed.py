@@ -9,9 +9,7 @@ whose tables it cannot tell to be of the same tenant. So here
 """
 
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -28,20 +26,10 @@ from django.db.models.sql.where import AND, WhereNode
 
 from memories.db import tenancy
 from memories.db.tenancy import Policies
+from memoryhub.database.naming import named, of_tenant
 from memoryhub.database.placement import COLUMN, distributed
 
-_tenant: ContextVar[Any] = ContextVar("tenant", default=None)
 NOBODY = uuid.UUID(int=0)
-
-
-@contextmanager
-def of_tenant(tenant: Any) -> Iterator[None]:
-    """All rows of tenants that the block reads and writes by the ORM are this tenant's."""
-    token = _tenant.set(tenant)
-    try:
-        yield
-    finally:
-        _tenant.reset(token)
 
 
 def _only_tenant() -> uuid.UUID | None:
@@ -127,9 +115,10 @@ class _TenantCompiler(compiler.SQLCompiler):
         own, other = (self.quote_name_unless_alias(name) for name in (str(node.table_alias), node.parent_alias))
         # It ends with the parenthesis of its conditions.
         sql = f"{sql[:-1]} AND {own}.{COLUMN} = {other}.{COLUMN}"
-        if _tenant.get() is None:
+        if named() is None:
             return f"{sql})", parameters
-        return f"{sql} AND {own}.{COLUMN} = %s)", [*parameters, _tenant.get()]
+        known, more = super().compile(_is(str(node.table_alias), str(node.table_name), named()))
+        return f"{sql} AND {known})", [*parameters, *more]
 
     def pre_sql_setup(self, *args: Any, **options: Any) -> Any:
         found = super().pre_sql_setup(*args, **options)
@@ -139,15 +128,14 @@ class _TenantCompiler(compiler.SQLCompiler):
         return found
 
     def _statement_tenant(self) -> Any:
-        named = _named_by(self.query.where)
-        return named or _tenant.get() or _only_tenant()
+        return _named_by(self.query.where) or named() or _only_tenant()
 
     def _base(self) -> str:
         """The table that the statement is about."""
         return str(self.query.get_meta().db_table)
 
     def _conditions(self) -> "list[Lookup[Any]]":
-        query, tenant = self.query, _tenant.get()
+        query, tenant = self.query, named()
         tables = [(alias, join) for alias, join in query.alias_map.items() if query.alias_refcount.get(alias)]
         ours = [(alias, join) for alias, join in tables if join.table_name in _distributed(query)]
         if tenant is not None:
@@ -219,10 +207,10 @@ class _Changing(_TenantCompiler):
 def _named(query: Query) -> Query:
     """The query with the known tenant among its conditions."""
     table = query.get_meta().db_table
-    if table not in _distributed(query) or _tenant.get() is None:
+    if table not in _distributed(query) or named() is None:
         return query
     query = query.clone()
-    query.where.add(_is(query.get_initial_alias(), table, _tenant.get()), AND)
+    query.where.add(_is(query.get_initial_alias(), table, named()), AND)
     return query
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import DisallowedHost
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
 from django.http import RawPostDataException, UnreadablePostError
 from django.test import Client, RequestFactory
 from pytest_django import Settings
@@ -75,6 +75,22 @@ def test_a_database_that_is_gone_is_503(hub: Hub, monkeypatch: pytest.MonkeyPatc
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
     assert int(answer.headers["Retry-After"]) > 0
     assert "10.0.0.7" not in answer.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_server_that_takes_no_writes_is_503_and_its_connection_is_given_up(hub: Hub) -> None:
+    """As one does that was the primary until somebody took over."""
+    body = {"user_id": "u1", "session_id": "s1", "messages": [{"role": "user", "content": "x"}]}
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only TO on")
+    connection.close_at = None
+    # Though no use of its key can be noted.
+    assert hub.client.get("/users").status_code == 200
+    answer = hub.client.post("/turns", body)
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+    assert int(answer.headers["Retry-After"]) > 0
+    connection.close_if_unusable_or_obsolete()
+    assert hub.client.post("/turns", body).status_code == 202
 
 
 @pytest.mark.parametrize("trouble", [RuntimeError("secret 我的秘密"), LeaseLost()])

@@ -5,16 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.postgres.expressions import ArraySubquery
 from django.core.management import CommandError, call_command
 from django.db import connection, connections, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from memories import invariants
+from memories.db import tenancy
 from memories.management import distributing
 from memories.management.distributing import FUNCTIONS
 from memories.models import EndUser, Fact, Session, SessionQueue
+from memories.models.hand_written import condition, parameter
+from memories.models.memories import visibility
 from memories.privacy.searching import tables
-from memoryhub.database.distributed import of_tenant
+from memoryhub.database.naming import of_tenant
 from memoryhub.database.placement import SHARED, Placement, distributed, placements
 from tests import factories
 from tests.database import statements
@@ -128,6 +132,20 @@ def test_joins_and_subqueries_stay_within_a_tenant(named: None) -> None:
     assert list(Session.objects.filter(end_user__in=with_facts)) == [said]
     with of_tenant(factories.tenant(slug="t2").pk):
         assert list(Session.objects.filter(end_user__in=with_facts)) == []
+
+
+def test_a_condition_that_is_written_once_names_the_tenant_of_each_call(named: None) -> None:
+    """It is written in a request of some tenant, whose id must not stay in it."""
+    first = factories.tenant(slug="t1")
+    public = visibility.public_beside(parameter("tenant"), parameter("person"))
+    talking = EndUser.objects.filter(sessions__ended_at=None).values("external_id")
+    shared = Q(allowed_users__overlap=ArraySubquery(talking))
+    with tenancy.of_tenant(first.pk):
+        [of_the_request] = statements(lambda: list(EndUser.objects.filter(external_id="u")))
+        written = condition(Fact, public & shared)
+    assert first.pk.hex in of_the_request
+    assert first.pk.hex not in written.replace("-", "")
+    assert written.count("%(tenant)s") >= 4
 
 
 def test_invariants_are_checked_of_one_tenant_after_the_other(several: None) -> None:

@@ -47,6 +47,7 @@ def lose_one(programs: Path, hub: Hub, kept: Path) -> None:
             agent.end()
     for slug, agent in ((stays, beside), (misses, gone)):
         judge(cluster, slug, [agent])
+    check("nobody was answered that the hub is at fault", "500" not in beside.failures + gone.failures)
     check("check_memory finds nothing wrong", sound := hub.manage("check_memory").strip(), sound)
 
 

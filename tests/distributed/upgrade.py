@@ -17,7 +17,7 @@ from tests.distributed.hub import PROJECT, Hub, check, prepared, wait_until
 from tests.distributed.shape import Shape, flaws, shape
 
 # The newest migration that it has → the commit.
-VERSIONS = {"0031": "9055fbbd^", "0041": "8c4b3be0^"}
+VERSIONS = {"0031": "9055fbbd^", "0041": "d3799ded^"}
 FRESH = "fresh"
 # Of each tenant; four tenants lie on both workers.
 TENANTS, PEOPLE = 4, 3
