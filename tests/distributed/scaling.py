@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -139,11 +139,19 @@ def _family(process: int) -> list[psutil.Process]:
 
 def _spent(cluster: Cluster, nodes: list[Node]) -> float:
     """Milliseconds of processors that these servers have used."""
-    families = [_family(_postmaster(cluster, node)) for node in nodes]
-    times = [one.cpu_times() for family in families for one in family]
-    ended = [family[0].cpu_times() for family in families]
-    spent = sum(t.user + t.system for t in times) + sum(t.children_user + t.children_system for t in ended)
-    return 1_000 * float(spent)
+    spent = 0.0
+    for node in nodes:
+        server, *children = _family(_postmaster(cluster, node))
+        of_server = server.cpu_times()
+        spent += of_server.user + of_server.system
+        for one in children:
+            # One that ends meanwhile is counted with those that have ended.
+            with suppress(psutil.NoSuchProcess):
+                times = one.cpu_times()
+                spent += times.user + times.system
+        of_server = server.cpu_times()
+        spent += of_server.children_user + of_server.children_system
+    return 1_000 * spent
 
 
 def _measure(stage: Stage, kind: str, request: Request, seconds: float, *, is_kept: bool) -> None:
