@@ -30,7 +30,6 @@ from xdist.scheduler.loadfile import LoadFileScheduling
 
 from memories.db import tenancy
 from memories.models import EndUser, Tenant
-from memoryhub.database.placement import Placement, placements
 from tests import factories, migrated
 from tests.database import runtime_role
 from tests.model import Model, install
@@ -199,14 +198,12 @@ def emptied_tables() -> Iterator[None]:
         nonlocal stays
         stays = made == _types_and_permissions()
         emptied = [table for table in tables if not (stays and table in MADE_BY_DJANGO)]
-        # On a cluster, where Citus truncates what is on the nodes by triggers of its own.
-        away = [t for t in emptied if DISTRIBUTED and placements().get(t, Placement.LOCAL) is not Placement.LOCAL]
-        truncated = [f"TRUNCATE {', '.join(map(self.quote_name, away))} CASCADE"] if away else []
-        deleted = [f"DELETE FROM {self.quote_name(t)}" for t in emptied if t not in away]
-        return [*truncated, "SET LOCAL session_replication_role = replica", *deleted]
+        # A cluster tells its nodes the setting, with all that stands in the same string.
+        return ["SET LOCAL session_replication_role = replica", *(f"DELETE FROM {self.quote_name(t)}" for t in emptied)]
 
     def at_once(self: DatabaseOperations, sql_list: list[str]) -> None:
-        plain(self, ["; ".join(sql_list)])
+        setting, *deletions = sql_list
+        plain(self, [setting, "; ".join(deletions)])
 
     def make(*args: Any, **options: Any) -> None:
         nonlocal made

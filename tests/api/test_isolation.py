@@ -129,7 +129,7 @@ def _digests() -> str:
         if path and model is not APIKey:
             rows, _ = model._default_manager.filter(**{path: uuid.uuid4()}).order_by().query.sql_with_params()
             digest = "md5(string_agg(t::text, '' ORDER BY t::text))"
-            of_tenant = rows % ("%(tenant)s",)
+            of_tenant = rows.replace("%s", "%(tenant)s")
             parts[model.__name__] = f"SELECT '{model.__name__}', coalesce({digest}, '') FROM ({of_tenant}) AS t"
     assert {"Turn", "Fact", "FactRevision", "Episode", "SessionQueue", "EndUser", "AuditEvent"} <= parts.keys()
     return " UNION ALL ".join(parts.values())

@@ -89,7 +89,7 @@ def upgrades(programs: Path, folder: Path, options: argparse.Namespace) -> None:
         home = folder / version
         home.mkdir(mode=0o711)
         with running(programs, home / "cluster", workers=2) as cluster:
-            upgrade(cluster, home, version, programs.parent.parent.parent)
+            upgrade(cluster, home, version)
 
 
 def restore(programs: Path, folder: Path, _options: argparse.Namespace) -> None:

@@ -3,17 +3,13 @@
 The versions come out of the repository's history, each with its own libraries, commands, web and worker.
 """
 
-import hashlib
-import subprocess
-import sys
-import tarfile
 from http.client import HTTPException
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from tests import older
 from tests.distributed.cluster import Cluster
-from tests.distributed.hub import PROJECT, Hub, check, prepared, wait_until
+from tests.distributed.hub import Hub, check, prepared, wait_until
 from tests.distributed.shape import Shape, flaws, shape
 
 # The newest migration that it has → the commit.
@@ -23,10 +19,10 @@ FRESH = "fresh"
 TENANTS, PEOPLE = 4, 3
 
 
-def upgrade(cluster: Cluster, folder: Path, version: str, build: Path) -> None:
-    """`build` keeps the libraries. Errors: SystemExit."""
-    code = _checkout(folder / "code", VERSIONS[version])
-    old = prepared(Hub(cluster, folder, project=code, python=_python(code / "requirements.lock", build)))
+def upgrade(cluster: Cluster, folder: Path, version: str) -> None:
+    """Errors: SystemExit."""
+    code = older.checkout(folder / "code", VERSIONS[version])
+    old = prepared(Hub(cluster, folder, project=code, python=older.python(code)))
     old.manage("seed_demo")
     keys = [old.key(f"tenant-{place}") for place in range(TENANTS)]
     with old.serving("web", "worker"):
@@ -47,27 +43,6 @@ def upgrade(cluster: Cluster, folder: Path, version: str, build: Path) -> None:
         for key in keys:
             _talk(new, key, "later")
     check("and again", sound := new.manage("check_memory").strip(), sound)
-
-
-def _checkout(folder: Path, revision: str) -> Path:
-    """The code of this commit. Errors: SystemExit where the history is not there."""
-    done = subprocess.run(["git", "archive", revision], cwd=PROJECT, capture_output=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"The history has no {revision}: fetch it whole.\n{done.stderr.decode()}")
-    with tarfile.open(fileobj=BytesIO(done.stdout)) as archive:
-        archive.extractall(folder, filter="data")
-    return folder
-
-
-def _python(lock: Path, build: Path) -> str:
-    """A Python with the libraries of this lock. Errors: CalledProcessError."""
-    folder = build / f"python-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
-    if not (folder / "whole").exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        install: list[str | Path] = [folder / "bin" / "pip", "install", "--quiet", "--require-hashes", "-r", lock]
-        subprocess.run(install, check=True, stderr=subprocess.DEVNULL)
-        (folder / "whole").touch()
-    return str(folder / "bin" / "python")
 
 
 def _names() -> list[str]:
@@ -125,16 +100,3 @@ def _fresh(cluster: Cluster, folder: Path) -> Shape:
 def _difference(one: Shape, other: Shape) -> str:
     lines = [f"- {line}" for line in sorted(other - one)] + [f"+ {line}" for line in sorted(one - other)]
     return "\n" + "\n".join(lines) if lines else ""
-
-
-def main() -> None:
-    """For a cluster that is on: its ports, the coordinator's first, then a folder and the version."""
-    from tests.distributed.cluster import Node
-
-    *ports, folder, version, build = sys.argv[1:]
-    nodes = [Node("coordinator" if at == 0 else f"worker{at}", int(port)) for at, port in enumerate(ports)]
-    upgrade(Cluster(nodes), Path(folder), version, Path(build))
-
-
-if __name__ == "__main__":
-    main()
