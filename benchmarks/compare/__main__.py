@@ -150,7 +150,7 @@ def _loaded(
                 failures.append(f"{peer.title}: {said}; it is asked about people whose rows are all among them.")
             peer.start()
         except (load.RefusedError, SubprocessError, OSError, TimeoutError) as error:
-            failures.append(f"{peer.title} did not run: {str(error)[-600:]}")
+            failures.append(f"{peer.title} did not run: {searching.told(error)}")
         else:
             yield peer
 

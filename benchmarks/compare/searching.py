@@ -26,6 +26,12 @@ Scripts = list[list[str]]
 Value = TypeVar("Value")
 
 
+def told(error: BaseException) -> str:
+    """In one line, without the head of an HTTP answer."""
+    words = str(error).replace("\r", "").rpartition("\n\n")[2].split()
+    return " ".join(words)[-300:] or type(error).__name__
+
+
 @dataclass(frozen=True)
 class Course:
     """Who is measured on what, how often; `failures` says what could not be measured, and why."""
@@ -46,7 +52,7 @@ class Course:
             try:
                 found[one.name] = measure(one)
             except (load.RefusedError, OSError) as error:
-                self.failures.append(f"{one.title}, {what}: {str(error)[-300:]}")
+                self.failures.append(f"{one.title}, {what}: {told(error)}")
         return found
 
     def by_turns(self, what: str, measure: Callable[[Product, int], Measured], names: Collection[str] = ()) -> Turns:

@@ -84,7 +84,7 @@ _NEWEST_FIRST = "ORDER BY first_observed_at DESC, id DESC"
 _FEATURES = _SERVED.replace("NAMES", ", ".join(FactFeatures._fields)) + _NEWEST_FIRST
 _VERSIONS = f"bit_xor({version_of_vector()})"
 _STAMP = f"""
-    WITH served AS MATERIALIZED ({_SERVED.replace("NAMES", f"id, end_user_id, {version_of_row(_COLUMNS)} AS version")})
+    WITH served AS MATERIALIZED ({_SERVED.replace("NAMES", f"id, end_user_id, {version_of_row((*_COLUMNS, 'terms'))} AS version")})
     SELECT (SELECT count(*) FROM served), (SELECT bit_xor(version) FROM served), (
         SELECT {_VERSIONS} FROM memories_factvector
         WHERE tenant_id = %(tenant)s AND space_id = %(space)s AND end_user_id = %(person)s

@@ -25,6 +25,12 @@ from tests.distributed.walls import wall
 
 # Tests of the API that are run on a cluster; the others of the folder read no rows of tenants or start hubs.
 TESTS = ("tests/api/v1", "tests/api/test_isolation.py", "tests/api/test_idempotency.py")
+# What cannot hold there → why.
+NOT_THERE = {
+    "tests/api/v1/test_operators.py::test_two_make_the_same_at_once": "both change a table of all nodes, by turns",
+    "tests/api/test_idempotency.py::TestADay::test_a_first_request_costs_six_statements": "one more, to a local table",
+    "tests/api/test_isolation.py::test_behind_the_wall_no_statement_has_to_name_its_tenant": "walls.py shows it there",
+}
 PARTS = ("job", "features", "move", "later", "tests", "heavy", "upgrade", "walls", "restore", "lose", "throughput")
 # With row level security on.
 WALL_TESTS = ("tests/api/test_isolation.py", "tests/api/test_access.py")
@@ -41,7 +47,8 @@ def migrate_later(hub: Hub) -> None:
 def run_tests(cluster: Cluster, paths: list[str], **environ: str) -> int:
     """The tests of these paths on a database of the cluster."""
     cluster.database("test_memoryhub")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "--reuse-db", *paths]
+    away = [f"--deselect={name}" for name in NOT_THERE]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "--reuse-db", *away, *paths]
     return subprocess.run(
         command, cwd=PROJECT, env={**os.environ, **environ, "TESTS_DISTRIBUTED": cluster.nodes[0].url()}, check=False
     ).returncode
