@@ -83,8 +83,9 @@ _SERVED = f"""
 _NEWEST_FIRST = "ORDER BY first_observed_at DESC, id DESC"
 _FEATURES = _SERVED.replace("NAMES", ", ".join(FactFeatures._fields)) + _NEWEST_FIRST
 _VERSIONS = f"bit_xor({version_of_vector()})"
+_VERSIONED = f"id, end_user_id, {version_of_row((*_COLUMNS, 'terms'))} AS version"
 _STAMP = f"""
-    WITH served AS MATERIALIZED ({_SERVED.replace("NAMES", f"id, end_user_id, {version_of_row((*_COLUMNS, 'terms'))} AS version")})
+    WITH served AS MATERIALIZED ({_SERVED.replace("NAMES", _VERSIONED)})
     SELECT (SELECT count(*) FROM served), (SELECT bit_xor(version) FROM served), (
         SELECT {_VERSIONS} FROM memories_factvector
         WHERE tenant_id = %(tenant)s AND space_id = %(space)s AND end_user_id = %(person)s

@@ -53,7 +53,12 @@ class Agent(threading.Thread):
             name = f"{self.person}-{number}"
             said = f"Please remember that I {self._habit} on day {number}." if number % 10 == 1 else f"Turn {number}."
             message = {"role": "user", "content": said, "external_id": name}
-            body = {"user_id": self.person, "session_id": f"{self.person}-{number // 20}", "messages": [message], "flush": True}
+            body = {
+                "user_id": self.person,
+                "session_id": f"{self.person}-{number // 20}",
+                "messages": [message],
+                "flush": True,
+            }
             while self._asked("/api/v1/turns", body) is None:
                 time.sleep(AGAIN_SECONDS)
             self.accepted.append(name)
