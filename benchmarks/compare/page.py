@@ -18,7 +18,7 @@ is worse for the hub stands first**: the lines are sorted by how many times wors
 - **The same questions**: {questions} other sentences of these docs. The peers look their vectors up, which costs
   them nothing.
 - **The same machine and PostgreSQL.** All products are measured by turns, each turn begins with another one, the
-  figure is the median of {rounds} turns, and the first turn does not count. The peers' tables lie in databases of
+  figure is the median of {turns}, and the first turn does not count. The peers' tables lie in databases of
   their own on the hub's PostgreSQL.
 - **All rows were written in bulk**, by COPY or by the product's own call for many rows. The peers' indexes were made
   after that, by their own statements, where they can be. This makes better graphs, quicker, than one row after the
@@ -119,7 +119,7 @@ def page(
     return PAGE.format(
         ground=_wrapped(f"- **The same rows.** {ground}. {ROWS}"),
         questions=questions,
-        rounds=rounds,
+        turns="one turn" if rounds == 1 else f"{rounds} turns",
         fill_minutes=f"{fill_seconds / 60:g}",
         default_context=_wrapped(DEFAULT_CONTEXT.format(limits=limits)),
         unrelated=len(UNRELATED),

@@ -27,9 +27,10 @@ Value = TypeVar("Value")
 
 
 def told(error: BaseException) -> str:
-    """In one line, without the head of an HTTP answer."""
-    words = str(error).replace("\r", "").rpartition("\n\n")[2].split()
-    return " ".join(words)[-300:] or type(error).__name__
+    """In one line: how an answer begins, without its head, or how a log ends."""
+    head, _, body = str(error).replace("\r", "").rpartition("\n\n")
+    words = " ".join(body.split())
+    return (words[:200] if head else words[-200:]) or type(error).__name__
 
 
 @dataclass(frozen=True)
