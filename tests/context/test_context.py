@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import tiktoken
-from django.db import InternalError
+from django.db import OperationalError
 from django.db.models import F
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -888,5 +888,5 @@ class TestQuestion:
         first = build(person, query="quokka", include=include)
         with reading_only():
             assert build(person, query="quokka", include=include) == first
-        with reading_only(), pytest.raises(InternalError):
+        with reading_only(), pytest.raises(OperationalError):
             EndUser.objects.update(serve=True)

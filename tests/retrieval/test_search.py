@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.db import InternalError
+from django.db import OperationalError
 
 from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
@@ -392,7 +392,7 @@ class TestCost:
         factories.fact(person, "Ana runs a bakery")
         with reading_only():
             assert search(person, "bakery", kinds=("fact", "turn")).results
-        with reading_only(), pytest.raises(InternalError):
+        with reading_only(), pytest.raises(OperationalError):
             EndUser.objects.update(serve=True)
 
 
