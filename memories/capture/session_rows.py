@@ -4,7 +4,7 @@ It is written by hand: every post runs it, and Django takes longer to write the 
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,8 +17,6 @@ from memories.queue import session_queue, window_queue
 _QUEUE, _SESSION = columns_of(SessionQueue), columns_of(Session)
 _WINDOW = (*window_queue.READ, *window_queue.ARMED)
 _QUEUE_DEFAULTS, _WINDOW_DEFAULTS = defaults_of(SessionQueue), defaults_of(WorkingMemory)
-for _defaults in (_QUEUE_DEFAULTS, _WINDOW_DEFAULTS):
-    del _defaults["tenant_id"]
 _PERSON = ("id", "tenant_id", "external_id", "capture", "restricted_at", "last_seen_at")
 
 # Each table's tenant is named: a distributed database sends the statement to the tenant's node.
@@ -44,21 +42,23 @@ _LOCK = f"""
 _CREATE_SESSION = f"""
     INSERT INTO memories_session ({", ".join(_SESSION)}) VALUES ({given(_SESSION, "session_")}) ON CONFLICT DO NOTHING
 """  # noqa: S608  (columns of our own models)
-_CREATE_BESIDE = """
-    INSERT INTO {table} (tenant_id, session_id, {columns}) SELECT tenant_id, id, {values} FROM memories_session
-    WHERE tenant_id = %(session_tenant_id)s AND end_user_id = %(session_end_user_id)s
-        AND agent_id = %(session_agent_id)s AND external_id = %(session_external_id)s
-    ON CONFLICT DO NOTHING
-"""
+
+
+def _create_beside(table: str, defaults: Collection[str], prefix: str) -> str:
+    names = [name for name in defaults if name != "tenant_id"]
+    return f"""
+        INSERT INTO {table} (tenant_id, session_id, {", ".join(names)})
+        SELECT tenant_id, id, {given(names, prefix)} FROM memories_session
+        WHERE tenant_id = %(session_tenant_id)s AND end_user_id = %(session_end_user_id)s
+            AND agent_id = %(session_agent_id)s AND external_id = %(session_external_id)s
+        ON CONFLICT DO NOTHING
+    """  # noqa: S608  (columns of our own models)
+
+
 _CREATE = (
     _CREATE_SESSION,
-    *(
-        _CREATE_BESIDE.format(table=table, columns=", ".join(defaults), values=given(defaults, prefix))
-        for table, defaults, prefix in (
-            ("memories_sessionqueue", _QUEUE_DEFAULTS, "queue_"),
-            ("memories_workingmemory", _WINDOW_DEFAULTS, "window_"),
-        )
-    ),
+    _create_beside("memories_sessionqueue", _QUEUE_DEFAULTS, "queue_"),
+    _create_beside("memories_workingmemory", _WINDOW_DEFAULTS, "window_"),
 )
 
 _FIELDS = Turn._meta.concrete_fields

@@ -142,15 +142,13 @@ def _spent(cluster: Cluster, nodes: list[Node]) -> float:
     spent = 0.0
     for node in nodes:
         server, *children = _family(_postmaster(cluster, node))
-        of_server = server.cpu_times()
-        spent += of_server.user + of_server.system
         for one in children:
-            # One that ends meanwhile is counted with those that have ended.
             with suppress(psutil.NoSuchProcess):
                 times = one.cpu_times()
                 spent += times.user + times.system
-        of_server = server.cpu_times()
-        spent += of_server.children_user + of_server.children_system
+        # Last: of a child that has ended meanwhile it has the time.
+        times = server.cpu_times()
+        spent += times.user + times.system + times.children_user + times.children_system
     return 1_000 * spent
 
 
