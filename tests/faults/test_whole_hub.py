@@ -31,6 +31,8 @@ def hub() -> Iterator[Hub]:
 class Talk(threading.Thread):
     """Posts one round after another to a session, each until it is accepted; notes every answer."""
 
+    said = "I keep cat {number} 猫"
+
     def __init__(self, hub: Hub, user: str) -> None:
         super().__init__(daemon=True)
         demo = json.loads((hub.home / "demo.json").read_text(encoding="utf-8"))
@@ -59,7 +61,7 @@ class Talk(threading.Thread):
             return 0, {}
 
     def _post(self, number: int) -> int:
-        said = [("user", f"I keep cat {number} 猫", "u"), ("assistant", "Noted", "a")]
+        said = [("user", self.said.format(number=number), "u"), ("assistant", "Noted", "a")]
         messages = [{"role": role, "content": text, "external_id": f"{who}{number}"} for role, text, who in said]
         body = {"user_id": self.user, "session_id": "s", "messages": messages}
         try:
