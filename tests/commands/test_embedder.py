@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.db import DatabaseError
@@ -10,6 +11,7 @@ from django.db import DatabaseError
 from memories.embedding import spaces, vectors
 from memories.jobs import embedder
 from memories.jobs.embedder import Embedder, EmbedderPulse
+from memories.management.commands import embedder as command
 from memories.models import TurnVector, WorkerHeartbeat, WorkerKind
 from memoryhub import embedded_postgres
 from tests import factories
@@ -66,6 +68,20 @@ def test_its_sign_of_life_is_not_that_of_a_cluster() -> None:
     pulse.beat()
     pulse.beat()
     assert WorkerHeartbeat.objects.get().kind == WorkerKind.EMBEDDER
+
+
+@pytest.mark.parametrize("is_its_own", [True, False])
+def test_it_yields_to_requests_and_changes_no_session_that_others_share(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, is_its_own: bool
+) -> None:
+    autogroup, own = tmp_path / "autogroup", []
+    monkeypatch.setattr(command, "AUTOGROUP", autogroup)
+    monkeypatch.setattr(os, "nice", own.append)
+    monkeypatch.setattr(os, "getsid", lambda _pid: os.getpid() if is_its_own else os.getppid())
+    command.yield_to_requests()
+    assert own == [command.NICENESS]
+    assert autogroup.exists() is is_its_own
+    assert not is_its_own or autogroup.read_text() == f"{command.NICENESS}\n"
 
 
 def test_killed_it_is_started_again_and_ends_with_the_worker(stopped: Hub) -> None:

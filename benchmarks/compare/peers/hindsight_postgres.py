@@ -2,6 +2,7 @@
 
 import os
 import re
+from http import HTTPStatus
 from itertools import groupby, islice
 
 import serving
@@ -15,6 +16,7 @@ os.environ |= {
     "HINDSIGHT_API_LOG_LEVEL": "warning",
 }
 from hindsight_api import Embeddings, MemoryEngine
+from hindsight_api.extensions import OperationValidationError
 from hindsight_api.models import RequestContext
 
 AT_ONCE = 200
@@ -74,9 +76,14 @@ class Store:
     def texts(self, person):
         found, total = [], 1
         while len(found) < total:
-            page = self._run(
-                self._engine.list_memory_units(person, limit=1_000, offset=len(found), request_context=self._who)
-            )
+            asked = self._engine.list_memory_units(person, limit=1_000, offset=len(found), request_context=self._who)
+            try:
+                page = self._run(asked)
+            except OperationValidationError as error:
+                # A bank that was deleted, or never made, is not an empty one.
+                if error.status_code == HTTPStatus.NOT_FOUND:
+                    return []
+                raise
             total = page["total"]
             found += [one["text"] for one in page["items"]]
         return found

@@ -30,20 +30,24 @@ _TOLD = os.fdopen(os.dup(1), "w")
 
 class Vectors:
     """The vector of a text: one that the command embedded, that of the row whose number stands at the text's end in
-    brackets, or for a part of a text that a peer has cut that of the whole."""
+    brackets, or for a part of a text that a peer has cut that of the whole. White space does not count: peers change
+    it before they embed."""
 
     def __init__(self):
         self.rows, self.known = _mapped("rows.f32"), _mapped("known.f32")
         self.count = len(self.rows) // _BYTES
         known = json.loads((GROUND / "known.json").read_text("utf-8"))
-        self.places = {text: place for place, text in enumerate(known)}
+        self.places = {_in_one_line(text): place for place, text in enumerate(known)}
 
     def of(self, text):
+        text = _in_one_line(text)
         place = self.places.get(text)
         if place is None and _NUMBERED.search(text):
             return self.row(number(text) % self.count)
         if place is None:
-            place = next(place for whole, place in self.places.items() if text.strip() in whole)
+            place = next((place for whole, place in self.places.items() if text in whole), None)
+        if place is None:
+            raise LookupError(f"No text of this run has {text[:60]!r} in it, so there is no vector of it.")
         return _floats(self.known, place).tolist()
 
     def row(self, place):
@@ -72,6 +76,10 @@ def dsn_as_url(scheme="postgresql"):
     given = dict(one.split("=", 1) for one in shlex.split(DSN))
     who = f"{quote(given['user'])}:{quote(given['password'])}"
     return f"{scheme}://{who}@/{quote(given['dbname'])}?host={quote(given['host'], safe='')}&port={given['port']}"
+
+
+def _in_one_line(text):
+    return " ".join(text.split())
 
 
 def number(text):
