@@ -19,6 +19,8 @@ from benchmarks.rows import CLIENTS
 COUNT, LEAST, SECONDS = 40, 3, 8.0
 ASKED_FOR_RECALL = 40
 LOOK_SECONDS = 0.5
+# So many characters of a failure are told.
+TOLD = 200
 # The size of which the targets speak.
 JUDGED = 120_000
 Turns = dict[str, list[Measured]]
@@ -27,10 +29,12 @@ Value = TypeVar("Value")
 
 
 def told(error: BaseException) -> str:
-    """In one line: how an answer begins, without its head, or how a log ends."""
+    """In one line: how an answer begins, without its head; or what failed, and how the log behind it ends."""
     head, _, body = str(error).replace("\r", "").rpartition("\n\n")
     words = " ".join(body.split())
-    return (words[:200] if head else words[-200:]) or type(error).__name__
+    if len(words) > TOLD:
+        words = words[:TOLD] if head else f"{words[: TOLD // 4]} … {words[-TOLD * 3 // 4 :]}"
+    return words or type(error).__name__
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,8 @@ class Store:
         return 0.0
 
     def search(self, person, question, limit):
-        found = self._run(self._engine.recall_async(person, question, request_context=self._who))
-        return [(one.text, 1 / (1 + place)) for place, one in enumerate(found.results[:limit])]
+        found = self._of_a_bank(self._engine.recall_async(person, question, request_context=self._who))
+        return [(one.text, 1 / (1 + place)) for place, one in enumerate(found.results[:limit])] if found else []
 
     def add(self, person, text, key):
         self._run(self._engine.retain_async(person, text, document_id=key, request_context=self._who))
@@ -77,16 +77,21 @@ class Store:
         found, total = [], 1
         while len(found) < total:
             asked = self._engine.list_memory_units(person, limit=1_000, offset=len(found), request_context=self._who)
-            try:
-                page = self._run(asked)
-            except OperationValidationError as error:
-                # A bank that was deleted, or never made, is not an empty one.
-                if error.status_code == HTTPStatus.NOT_FOUND:
-                    return []
-                raise
+            page = self._of_a_bank(asked)
+            if page is None:
+                return []
             total = page["total"]
             found += [one["text"] for one in page["items"]]
         return found
+
+    def _of_a_bank(self, asked):
+        """None where there is no such bank: one that was deleted, or never made, is no empty one."""
+        try:
+            return self._run(asked)
+        except OperationValidationError as error:
+            if error.status_code == HTTPStatus.NOT_FOUND:
+                return None
+            raise
 
 
 if __name__ == "__main__":
