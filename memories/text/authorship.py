@@ -20,23 +20,24 @@ _MOST_TAGS = 20_000
 
 _TYPED, _FORMATTING = frozenset(DATA["typed_tags"]), frozenset(DATA["formatting_tags"])
 _NAME = r"(?P<name>[^\W\d][\w.:-]{0,60})"
-# <name …> and <|name|>, [name], 【名】, {{name}}
+# <name …>, <|name|> and <<name>>, [name], 【名】, {{name}}
 _OPENING = re.compile(
-    rf"^[ \t]{{0,8}}(?:(?P<angle><\|?)|(?P<other>\[|【|\{{\{{)){_NAME}"
-    r"(?(angle)(?:\s[^<>]{0,500})?\|?>|(?:[ =][^\]】}\n]{0,200})?(?:\]|】|\}\}))",
+    rf"^[ \t]{{0,8}}(?:(?P<angle><<?\|?)|(?P<other>\[|【|\{{\{{)){_NAME}"
+    r"(?(angle)(?:\s[^<>]{0,500})?\|?>>?|(?:[ =][^\]】}\n]{0,200})?(?:\]|】|\}\}))",
     re.MULTILINE,
 )
 _CLOSING = re.compile(rf"(?P<mark><\|?|\[|【|\{{\{{)/{_NAME}")
 # By the first character of the mark: any tag of a name.
 _TAGS = {
-    "<": r"<\|?(?P<end>/)?{name}(?:\s[^<>]{{0,500}})?\|?>",
+    "<": r"<<?\|?(?P<end>/)?{name}(?:\s[^<>]{{0,500}})?\|?>>?",
     "[": r"\[(?P<end>/)?{name}(?:[ =][^\]\n]{{0,200}})?\]",
     "【": "【(?P<end>/)?{name}】",
     "{": r"\{{\{{(?P<end>/)?{name}\}}\}}",
 }
-# <<<BEGIN X>>> … <<<END X>>>, -----BEGIN X----- … -----END X-----, [BEGIN X] … [END X]
+# <<<BEGIN X>>> … <<<END X>>>, -----BEGIN X----- … -----END X-----, [BEGIN X] … [END X],
+# <!-- BEGIN X --> … <!-- END X -->
 _BEGIN = re.compile(
-    r"^[ \t]*(?P<mark>[<\[#=*-]{1,10})[ \t]*(?:BEGIN|START)\b(?P<name>[^\n>\]]{0,60})[^\n]{0,12}$", re.MULTILINE
+    r"^[ \t]*(?P<mark>[<\[#=*-]{1,10}|<!--)[ \t]*(?:BEGIN|START)\b(?P<name>[^\n>\]]{0,60})[^\n]{0,12}$", re.MULTILINE
 )
 _RULE = re.compile(r"^[ \t]{0,3}([-=*_#~—─])\1{2,}[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r"```.{0,100000}?(?:```|\Z)", re.DOTALL)
@@ -116,6 +117,7 @@ def _cuts(text: str) -> tuple[list[Span], bool]:
     # With the line above each block that names it: a heading, or one that ends in a colon.
     cuts = [(labels.leading(text, start) if text[end - 1] in ">]】}" else start, end) for start, end in blocks]
     cuts += [quoted.span() for quoted in labels.outside(_TRIPLE.finditer(text), fences)]
+    cuts += _comments(text, fences)
     cuts += _uploaded(text)
     doubtful = False
     for reader in (_between_rules, *labels.READERS):
@@ -123,6 +125,16 @@ def _cuts(text: str) -> tuple[list[Span], bool]:
         cuts += spans
         doubtful = doubtful or is_frame
     return cuts, doubtful or labels.is_announced_by_machine(text)
+
+
+def _comments(text: str, fences: Sequence[Span]) -> Iterator[Span]:
+    """<!-- … -->, which nobody is to see."""
+    is_code = labels.places(fences)
+    end = 0
+    while (start := text.find("<!--", end)) >= 0 and (close := text.find("-->", start)) >= 0:
+        end = close + len("-->")
+        if not is_code(start):
+            yield start, end
 
 
 def _uploaded(text: str) -> list[Span]:
@@ -187,7 +199,7 @@ def _between_marks(text: str) -> Iterator[Span]:
     place, open_ends = 0, set()
     while begin := _BEGIN.search(text, place):
         mark = begin["mark"][0]
-        pattern = re.compile(rf"^[ \t]*{re.escape(mark)}+[ \t]*END\b[^\n]*$", re.MULTILINE | re.IGNORECASE)
+        pattern = re.compile(rf"^[ \t]*{re.escape(mark)}+(?:!--)?[ \t]*END\b[^\n]*$", re.MULTILINE | re.IGNORECASE)
         end = None if mark in open_ends else pattern.search(text, begin.end())
         if end is None:
             open_ends.add(mark)

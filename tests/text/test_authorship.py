@@ -33,6 +33,9 @@ def table(name: str) -> list[list[str]]:
         ("[quote=Ann]I row.[/quote]\nI ski.", "I ski."),
         ("{{notes}}\nI row.\n{{/notes}}\nI ski.", "I ski."),
         ("<|notes|>\nI row.\n<|/notes|>\nI ski.", "I ski."),
+        ("<<SYS>>\nI row.\n<</SYS>>\nI ski.", "I ski."),
+        ("<!-- BEGIN NOTES -->\nI row.\n<!-- END NOTES -->\nI ski.", "I ski."),
+        ("<!-- I row. -->\nI ski.", "I ski."),
         ("<资料>\n我划船。\n</资料>\n我滑雪。", "我滑雪。"),
         ("【资料】\n我划船。\n【/资料】\n我滑雪。", "我滑雪。"),
         ('<notes\n  from="Ann">\nI row.\n</notes>\nI ski.', "I ski."),
@@ -80,6 +83,9 @@ def test_what_a_program_puts_there(text: str, expected: str) -> None:
         "[b]I row[/b] and I ski.",
         "[x] I row\n[ ] I ski",
         "{{name}} stands in my template. I row.",
+        "In C I shift by x <<SYS>> 2. I row.",
+        "An arrow <!-- is half a comment. I row.",
+        "```\n<!-- x -->\n```\nI row.",
         '"""I row""" and """I ski"""',
         "My answer: I row.\nYour question: who rows?",
         "Question for you: I row, is that sport?",
@@ -137,7 +143,7 @@ MARKS = [
     "```\nContext:\n", "<b>x</b> y\n<i>\n",
     "10:10 user: a\n", "# Documents\n", " \n", "I: ", "[tool ", "：\n", "10:10 10:10 ",
     "<x>\n</x>\nTask:\n", "Sources:\n\n",
-    "[x]\n", "[/x]\n[x]", "{{x}}\n", '"""\n', '"""\nx\n',
+    "<<x>>\n", "<!--", "<!-- BEGIN\n", "[x]\n", "[/x]\n[x]", "{{x}}\n", '"""\n', '"""\nx\n',
 ]  # fmt: skip
 
 
