@@ -21,7 +21,7 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 # As far as a signed byte reaches to both sides.
 _MOST = 127
-# Rows of one call of numkong, which lets no other thread of Python's work meanwhile.
+# Rows of one call of numkong: what it answers fits into the processor's cache.
 _ROWS_OF_A_CALL = 8_192
 # What sums of single-precision numbers may differ by.
 _SUMMED = 1e-5
