@@ -51,6 +51,8 @@ is worse for the hub stands first**: the lines are sorted by how many times wors
 - **Shared sets** are posted to the hub with sessions, times and ids; the peers' calls have no place for these, and get
   the texts. PrecisionMemBench's beliefs are facts for the hub and rows for the peers. They are no part of this
   project: `DATA=` names their folder.
+- **Precision, and answers with nothing.** A search returns as many rows as are asked for, of every product: none was
+  given a threshold. What the hub's `min_evidence` makes of these beliefs says [retrieval](retrieval.md#evidence).
 - **Memory** is that of a product's own processes (Pss), without PostgreSQL. The hub has a web server, a worker and
   an embedder with its model; a peer is its library and the view, without a model.
 - **Words that are left** are looked for in every row of every table and of every SQLite file, in every line of logs in

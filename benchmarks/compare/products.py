@@ -216,7 +216,7 @@ class Peer(Product):
                 load.call(self.server, self.server.request("GET", "/"))
             except ConnectionError:
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise load.RefusedError(self._said(f"start: {_ended(process.returncode)}")) from None
+                    raise load.RefusedError(self._said("start", process.returncode)) from None
                 time.sleep(0.1)
             else:
                 return
@@ -290,13 +290,16 @@ class Peer(Product):
                 check=False,
             )
         if done.returncode:
-            raise load.RefusedError(self._said(f"{what}: {_ended(done.returncode)}"))
+            raise load.RefusedError(self._said(what, done.returncode))
         return done.stdout
 
-    def _said(self, what: str) -> str:
-        """What it did, and the end of its log."""
+    def _said(self, what: str, code: int | None) -> str:
+        """How that ended, and the end of its log. A signal lets it say nothing."""
+        how = f"{what}: {_ended(code)}"
+        if code is not None and code < 0:
+            return how
         lines = self._log.read_text("utf-8", errors="replace").strip().splitlines()
-        return f"{what}. {' '.join(lines[-3:])[-400:]}".strip()
+        return f"{how}. {' '.join(lines[-3:])[-400:]}".strip()
 
 
 def environment(name: str, says: Mapping[str, Any]) -> Path:
