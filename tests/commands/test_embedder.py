@@ -74,7 +74,7 @@ def test_its_sign_of_life_is_not_that_of_a_cluster() -> None:
 def test_it_yields_to_requests_and_changes_no_session_that_others_share(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, is_its_own: bool
 ) -> None:
-    autogroup, own = tmp_path / "autogroup", []
+    autogroup, own = tmp_path / "autogroup", list[int]()
     monkeypatch.setattr(command, "AUTOGROUP", autogroup)
     monkeypatch.setattr(os, "nice", own.append)
     monkeypatch.setattr(os, "getsid", lambda _pid: os.getpid() if is_its_own else os.getppid())
