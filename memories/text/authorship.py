@@ -39,6 +39,7 @@ _TAGS = {
 _BEGIN = re.compile(
     r"^[ \t]*(?P<mark>[<\[#=*-]{1,10}|<!--)[ \t]*(?:BEGIN|START)\b(?P<name>[^\n>\]]{0,60})[^\n]{0,12}$", re.MULTILINE
 )
+_COMMENT = re.compile(r"^[ \t]{0,8}<!--", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]{0,3}([-=*_#~—─])\1{2,}[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r"```.{0,100000}?(?:```|\Z)", re.DOTALL)
 # Lines of three quotation marks.
@@ -128,13 +129,13 @@ def _cuts(text: str) -> tuple[list[Span], bool]:
 
 
 def _comments(text: str, fences: Sequence[Span]) -> Iterator[Span]:
-    """<!-- … -->, which nobody is to see."""
+    """Comments of HTML, which nobody is to see; one within a line is what the person speaks of."""
     is_code = labels.places(fences)
-    end = 0
-    while (start := text.find("<!--", end)) >= 0 and (close := text.find("-->", start)) >= 0:
-        end = close + len("-->")
-        if not is_code(start):
-            yield start, end
+    place = 0
+    while (opening := _COMMENT.search(text, place)) and (end := text.find("-->", opening.end())) >= 0:
+        place = end + len("-->")
+        if not is_code(opening.start()):
+            yield opening.start(), place
 
 
 def _uploaded(text: str) -> list[Span]:

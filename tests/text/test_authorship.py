@@ -84,7 +84,8 @@ def test_what_a_program_puts_there(text: str, expected: str) -> None:
         "[x] I row\n[ ] I ski",
         "{{name}} stands in my template. I row.",
         "In C I shift by x <<SYS>> 2. I row.",
-        "An arrow <!-- is half a comment. I row.",
+        "<!-- is half a comment. I row.",
+        "What does <!-- x --> hide? I row.",
         "```\n<!-- x -->\n```\nI row.",
         '"""I row""" and """I ski"""',
         "My answer: I row.\nYour question: who rows?",
@@ -143,7 +144,7 @@ MARKS = [
     "```\nContext:\n", "<b>x</b> y\n<i>\n",
     "10:10 user: a\n", "# Documents\n", " \n", "I: ", "[tool ", "：\n", "10:10 10:10 ",
     "<x>\n</x>\nTask:\n", "Sources:\n\n",
-    "<<x>>\n", "<!--", "<!-- BEGIN\n", "[x]\n", "[/x]\n[x]", "{{x}}\n", '"""\n', '"""\nx\n',
+    "<<x>>\n", "<!--", "<!--\n", "<!-- -->\n", "<!-- BEGIN\n", "[x]\n", "[/x]\n[x]", "{{x}}\n", '"""\n', '"""\nx\n',
 ]  # fmt: skip
 
 
