@@ -21,11 +21,11 @@ _MOST_TAGS = 20_000
 _TYPED, _FORMATTING = frozenset(DATA["typed_tags"]), frozenset(DATA["formatting_tags"])
 _NAME = r"(?P<name>[^\W\d][\w.:-]{0,60})"
 # <name …>, <|name|> and <<name>>, [name], 【名】, {{name}}
-_OPENING = re.compile(
-    rf"^[ \t]{{0,8}}(?:(?P<angle><<?\|?)|(?P<other>\[|【|\{{\{{)){_NAME}"
-    r"(?(angle)(?:\s[^<>]{0,500})?\|?>>?|(?:[ =][^\]】}\n]{0,200})?(?:\]|】|\}\}))",
-    re.MULTILINE,
+_TAG = (
+    rf"[ \t]{{0,8}}(?:(?P<angle><<?\|?)|(?P<other>\[|【|\{{\{{)){_NAME}"
+    r"(?(angle)(?:\s[^<>]{0,500})?\|?>>?|(?:[ =][^\]】}\n]{0,200})?(?:\]|】|\}\}))"
 )
+_OPENING, _NEXT = re.compile(rf"^{_TAG}", re.MULTILINE), re.compile(_TAG)
 _CLOSING = re.compile(rf"(?P<mark><\|?|\[|【|\{{\{{)/{_NAME}")
 # By the first character of the mark: any tag of a name.
 _TAGS = {
@@ -155,7 +155,10 @@ def _tagged(text: str, fences: Sequence[Span]) -> Iterator[Span]:
         return
     is_code = labels.places(fences)
     place, budget = 0, iter(range(_MOST_TAGS))
-    while opening := _OPENING.search(text, place):
+    # What was typed may begin with a block: [INST] <<SYS>>
+    is_typed = False
+    while opening := (is_typed and _NEXT.match(text, place)) or _OPENING.search(text, place):
+        is_typed = False
         name = opening["name"]
         has_end = closed.get((_mark_of(opening), name.lower()), 0) >= opening.end() and not is_code(opening.start())
         end = _closing(text, opening, budget) if has_end else None
@@ -169,7 +172,7 @@ def _tagged(text: str, fences: Sequence[Span]) -> Iterator[Span]:
         if name.lower() in _TYPED:
             yield opening.span()
             yield end
-            place = opening.end()
+            place, is_typed = opening.end(), True
             # Tags inside are read; the closing tag is cut already.
             continue
         yield opening.start(), end[1]

@@ -33,6 +33,7 @@ def table(name: str) -> list[list[str]]:
         ("[quote=Ann]I row.[/quote]\nI ski.", "I ski."),
         ("{{notes}}\nI row.\n{{/notes}}\nI ski.", "I ski."),
         ("<|notes|>\nI row.\n<|/notes|>\nI ski.", "I ski."),
+        ("[INST] <<SYS>>\nI row.\n<</SYS>>\n\nI ski. [/INST]", "I ski."),
         ("<<SYS>>\nI row.\n<</SYS>>\nI ski.", "I ski."),
         ("<!-- BEGIN NOTES -->\nI row.\n<!-- END NOTES -->\nI ski.", "I ski."),
         ("<!-- I row. -->\nI ski.", "I ski."),
@@ -144,7 +145,8 @@ MARKS = [
     "```\nContext:\n", "<b>x</b> y\n<i>\n",
     "10:10 user: a\n", "# Documents\n", " \n", "I: ", "[tool ", "：\n", "10:10 10:10 ",
     "<x>\n</x>\nTask:\n", "Sources:\n\n",
-    "<<x>>\n", "<!--", "<!--\n", "<!-- -->\n", "<!-- BEGIN\n", "[x]\n", "[/x]\n[x]", "{{x}}\n", '"""\n', '"""\nx\n',
+    "[x]\n", "[/x]\n[x]", "{{x}}\n", '"""\n', '"""\nx\n',
+    "<<x>>\n", "[inst]\n", "[inst] <<x>>", "<!--", "<!--\n", "<!-- -->\n", "<!-- BEGIN\n",
 ]  # fmt: skip
 
 
