@@ -39,7 +39,12 @@ def hub_asking(model: Response, **environ: str) -> Iterator[Hub]:
 
 def assert_sound(hub: Hub, **own: str) -> None:
     """By the hub's own word; `own` is of its environment."""
+    manage(hub, "check_memory", **own)
+
+
+def manage(hub: Hub, *words: str, **own: str) -> None:
+    """Run a command of manage.py in its home, which is to succeed; `own` is of its environment."""
     environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_HOME": str(hub.home), **own}
-    command = [sys.executable, "manage.py", "check_memory"]
+    command = [sys.executable, "manage.py", *words]
     done = subprocess.run(command, cwd=settings.BASE_DIR, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,23 +1,16 @@
 """Two hosts on one database, each with a file of its own of a heavy person's turns: what is posted to one is found
 by the other, also when one was killed, and of who is erased neither serves or keeps anything."""
 
-import http.client
 import itertools
 import json
-import os
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
 
 import psutil
 import pytest
-from django.conf import settings
 
 from memories.retrieval.turn_files import FILE_FROM
 from memoryhub import embedded_postgres
@@ -25,8 +18,9 @@ from tests import homes
 from tests.commands.hub import RUNNING, Hub
 from tests.e2e.test_main_path import Client
 from tests.faults.conftest import Note
-from tests.faults.hubs import assert_sound
-from tests.faults.workers import wait_until
+from tests.faults.hubs import assert_sound, manage
+from tests.faults.test_whole_hub import answered
+from tests.faults.workers import as_url, wait_until
 from tests.scratch import scratch_folder
 
 pytestmark = pytest.mark.soak
@@ -44,7 +38,7 @@ class Hosts(NamedTuple):
     key: str
 
     def start_second(self) -> None:
-        self.second.run("web", DATABASE_URL=address(self.first.home), **OFF)
+        self.second.run("web", DATABASE_URL=as_url(**embedded_postgres.runtime_connection(self.first.home)), **OFF)
         wait_until(lambda: answered(self.client(self.second), "GET", "/healthz")[0] == 200, within=PATIENCE)
 
     def client(self, hub: Hub) -> Client:
@@ -74,26 +68,11 @@ class Crossing(threading.Thread):
             self.rounds = number
 
 
-def answered(client: Client, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-    """0 for no answer."""
-    try:
-        return client.call(method, path, body)
-    except (OSError, http.client.HTTPException):
-        return 0, {}
-
-
 def until(client: Client, status: int, path: str, body: Any) -> Any:
     while (answer := answered(client, "POST", path, body))[0] != status:
         assert answer[0] in {503, 0}, answer
         time.sleep(0.1)
     return answer[1]
-
-
-def address(home: Path) -> str:
-    """Of the database of that home, as DATABASE_URL."""
-    how = embedded_postgres.runtime_connection(home)
-    who = f"{quote(how['user'])}:{quote(how['password'])}"
-    return f"postgresql://{who}@/{how['dbname']}?{urlencode({'host': how['host'], 'port': how['port']})}"
 
 
 def files(hub: Hub) -> list[str]:
@@ -154,7 +133,7 @@ def test_each_finds_what_is_posted_to_the_other_and_nothing_is_left_of_who_is_er
     found = [until(client, 200, "/api/v1/search", asked)["results"] for client in clients]
     assert found[0] == found[1] != []
 
-    erase(hosts.first)
+    manage(hosts.first, "erase_user", "--tenant", "demo", "--user", "heavy")
     assert [until(client, 200, "/api/v1/search", asked)["results"] for client in clients] == [[], []]
     # A host that has web servers alone sweeps when it is asked about somebody, ten minutes after it last did.
     kill(hosts.second)
@@ -175,10 +154,3 @@ def kill(hub: Hub) -> None:
     for process in [*psutil.Process(hub.process.pid).children(recursive=True), psutil.Process(hub.process.pid)]:
         process.kill()
     hub.process.wait()
-
-
-def erase(hub: Hub) -> None:
-    environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_HOME": str(hub.home)}
-    command = [sys.executable, "manage.py", "erase_user", "--tenant", "demo", "--user", "heavy"]
-    done = subprocess.run(command, cwd=settings.BASE_DIR, env=environ, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,6 +1,5 @@
 """The version from before turns had authors is replaced by this one, on its data and while agents talk to it."""
 
-import http.client
 import shutil
 import time
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from tests import older
 from tests.commands.hub import RUNNING, Hub
 from tests.faults.conftest import Note
 from tests.faults.hubs import assert_sound
-from tests.faults.test_whole_hub import Talk
+from tests.faults.test_whole_hub import Talk, answered
 from tests.faults.workers import wait_until
 from tests.scratch import connect, scratch_folder
 
@@ -34,10 +33,7 @@ class Agent(Talk):
 
     def _post(self, number: int) -> int:
         if (status := super()._post(number)) == 202:
-            try:
-                self.statuses.append(self.client.call("POST", "/api/v1/context", asking(self.user))[0])
-            except (OSError, http.client.HTTPException):
-                self.statuses.append(0)
+            self.statuses.append(answered(self.client, "POST", "/api/v1/context", asking(self.user))[0])
         return status
 
 

@@ -7,7 +7,6 @@ import os
 import signal
 import threading
 import time
-import urllib.error
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +25,14 @@ HEALED_SECONDS = 60.0
 def hub() -> Iterator[Hub]:
     with hub_asking(repeat) as hub:
         yield hub
+
+
+def answered(client: Client, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    """The status, which is 0 where no answer came, and what was answered."""
+    try:
+        return client.call(method, path, body)
+    except (OSError, http.client.HTTPException):
+        return 0, {}
 
 
 class Talk(threading.Thread):
@@ -55,20 +62,13 @@ class Talk(threading.Thread):
         assert not self.is_alive()
 
     def read(self, path: str) -> Any:
-        try:
-            return self.client.call("GET", f"{path}?user_id={self.user}")
-        except (OSError, http.client.HTTPException):
-            return 0, {}
+        return answered(self.client, "GET", f"{path}?user_id={self.user}")
 
     def _post(self, number: int) -> int:
         said = [("user", self.said.format(number=number), "u"), ("assistant", "Noted", "a")]
         messages = [{"role": role, "content": text, "external_id": f"{who}{number}"} for role, text, who in said]
         body = {"user_id": self.user, "session_id": "s", "messages": messages}
-        try:
-            self.statuses.append(self.client.call("POST", "/api/v1/turns", body)[0])
-        except (OSError, http.client.HTTPException, urllib.error.URLError):
-            # The web server lives: only an answer counts as one.
-            self.statuses.append(0)
+        self.statuses.append(answered(self.client, "POST", "/api/v1/turns", body)[0])
         return self.statuses[-1]
 
 

@@ -84,8 +84,12 @@ def database_url() -> str:
     """The test's database as DATABASE_URL: behind row level security for web and worker's role, else for the owner."""
     own: dict[str, Any] = connection.settings_dict
     user, password = (own["USER"], own["PASSWORD"]) if ROW_SECURITY == "off" else runtime_role()
-    who = f"{quote(user)}:{quote(password)}"
-    return f"postgresql://{who}@/{own['NAME']}?{urlencode({'host': own['HOST'], 'port': own['PORT']})}"
+    return as_url(user=user, password=password, dbname=own["NAME"], host=own["HOST"], port=own["PORT"])
+
+
+def as_url(*, user: str, password: str, dbname: str, host: str, port: str) -> str:
+    """How libpq names a server by its socket, as DATABASE_URL."""
+    return f"postgresql://{quote(user)}:{quote(password)}@/{dbname}?{urlencode({'host': host, 'port': port})}"
 
 
 def children(parent: int) -> list[int]:
