@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks import load, processes
+from benchmarks import load, processes, talk
 from benchmarks.figures import Figure, at_most
 from benchmarks.gateway import meanwhile
 from benchmarks.load import Measured, Server
 from benchmarks.rows import CLIENTS, body, row
-from benchmarks.searching import CONTEXT, QUESTIONS, SEARCH, asked, make_neighbours, make_person
+from benchmarks.searching import CONTEXT, SEARCH, make_neighbours, make_person
+from benchmarks.searching import asked as asked_about
 from benchmarks.stage import Stage, another_web
 
 LIGHT, MIDDLE, HEAVY, MILLION = 600, 20_000, 120_000, 1_000_000
@@ -49,7 +50,7 @@ def million(stage: Stage) -> Iterator[Figure]:
 
 def _person(stage: Stage, turns: int) -> str:
     scaled = max(1, turns // stage.size.shrink)
-    make_person(stage, f"heavy-{scaled}", turns=scaled)
+    make_person(stage, f"heavy-{scaled}", turns=scaled, draw=talk.of_the_docs().drawn())
     return f"heavy-{scaled}"
 
 
@@ -77,8 +78,8 @@ def _ratios(stage: Stage, light: str, name: str, target: Any) -> Iterator[Figure
     for what, path in (("search", SEARCH), ("context with a query", CONTEXT)):
         few, many = _by_turns(
             stage,
-            lambda at, path=path: asked(stage, path, light, turn=at, count=COUNT),  # type: ignore[misc]
-            lambda at, path=path: asked(stage, path, name, turn=at, count=COUNT),  # type: ignore[misc]
+            lambda at, path=path: _asked(stage, path, light, turn=at),  # type: ignore[misc]
+            lambda at, path=path: _asked(stage, path, name, turn=at),  # type: ignore[misc]
         )
         yield Figure(f"{what}, {_said(name)} ÷ {_said(light)}, 1 client, p50", many, "ms", target, few)
 
@@ -90,16 +91,21 @@ def _by_turns(stage: Stage, one: Callable[[int], Measured], other: Callable[[int
 
 
 def _search(stage: Stage, name: str, turn: int, clients: int = 1) -> Measured:
-    return asked(stage, SEARCH, name, clients=clients, turn=turn, count=COUNT if clients == 1 else COUNT // 4)
+    return _asked(stage, SEARCH, name, clients=clients, turn=turn, count=COUNT if clients == 1 else COUNT // 4)
+
+
+def _asked(stage: Stage, path: str, name: str, *, clients: int = 1, turn: int = -1, count: int = COUNT) -> Measured:
+    questions = talk.of_the_docs().questions
+    return asked_about(stage, path, name, clients=clients, turn=turn, count=count, questions=questions)
 
 
 def _beside(stage: Stage, light: str, name: str) -> Figure:
     """One client asks about the light person, alone and while another asks about the heavy one."""
     pairs = []
     for turn in range(stage.size.rounds + 1):
-        alone = asked(stage, SEARCH, light, turn=turn, count=COUNT)
+        alone = _asked(stage, SEARCH, light, turn=turn)
         with meanwhile(_keep_asking, stage.hub, name):
-            pairs.append((alone.p95, asked(stage, SEARCH, light, turn=turn, count=COUNT).p95))
+            pairs.append((alone.p95, _asked(stage, SEARCH, light, turn=turn).p95))
     alone_p95, beside_p95 = (statistics.median(pair[at] for pair in pairs[1:]) for at in range(2))
     return Figure("search of another person meanwhile ÷ alone, p95", beside_p95, "ms", at_most(2, 1.3), alone_p95)
 
@@ -119,7 +125,7 @@ def _ask(server: Server, name: str, query: str) -> Measured:
 
 
 def _question(server: Server, name: str, query: str) -> bytes:
-    return server.request("POST", SEARCH, {"user_id": name, "query": f"{QUESTIONS[0]} {query}"})
+    return server.request("POST", SEARCH, {"user_id": name, "query": f"{talk.of_the_docs().questions[0]} {query}"})
 
 
 def _posted(stage: Stage, name: str, turn: int = 0) -> Measured:

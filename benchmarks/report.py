@@ -55,9 +55,9 @@ some rows again; the others keep their figures and their day. A row that nobody 
   endpoint. Streams past the hub, and calls by the API in place of MCP's, show what these cost alone.
 - **Row level security.** Measured in turns on two hubs with the same 1,000 facts of 20 people. Each post is of a new
   person.
-- **Heavy people** (`ROWS=heavy`). 600, 20,000 and 120,000 turns of one person, with random vectors and real terms,
-  beside 2,000 others. Turns of the assistant are judged, as those that the embedder has seen; until 2026-11-29 they
-  were not, and searches judged them. Light and heavy are asked in turns. "The first after a start" is asked of a web
+- **Heavy people** (`ROWS=heavy`). 600, 20,000 and 120,000 turns of one person beside 2,000 others. Turns and questions
+  are sentences of these docs, as in [the comparison](compare.md): a question has turns that are near, as real ones
+  have. Until 2026-11-29 vectors were random, and nothing was near: a million took 178 ms then. Light and heavy are asked in turns. "The first after a start" is asked of a web
   server that has just been started and finds the file; the first of all makes it. Memory counts all processes (Pss).
   `ROWS=million` measures a million turns. It runs only when it is named, because it takes half an hour.
 - **Memory files.** 10,000 files of one person in 100 folders, with eight lines each; this is above the limit that a

@@ -1,14 +1,18 @@
 """Rows about questions: searches among few and many turns, and beside a large neighbour."""
 
 import statistics
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from benchmarks import load
 from benchmarks.figures import Figure, at_most
 from benchmarks.load import Measured
 from benchmarks.rows import CLIENTS, row
 from benchmarks.stage import Stage
+
+if TYPE_CHECKING:
+    # Django is set up only when a hub runs.
+    from benchmarks.crowding import Draw
 
 # Turns of a person → p50 in ms, to reach and beyond.
 MARKS = {600: (10, 5), 6_000: (15, 8), 20_000: (30, 15)}
@@ -87,12 +91,20 @@ def big(stage: Stage) -> Iterator[Figure]:
 
 
 def asked(
-    stage: Stage, path: str, name: str, *, clients: int = 1, turn: int = -1, count: int = 0, **given: Any
+    stage: Stage,
+    path: str,
+    name: str,
+    *,
+    clients: int = 1,
+    turn: int = -1,
+    count: int = 0,
+    questions: Sequence[str] = QUESTIONS,
+    **given: Any,
 ) -> Measured:
     """Questions about one person; no two are the same, so that no embedding of one is at hand."""
 
     def question(client: int, place: int) -> dict[str, Any]:
-        return {"user_id": name, "query": f"{QUESTIONS[place % len(QUESTIONS)]} ({turn}.{client}.{place})", **given}
+        return {"user_id": name, "query": f"{questions[place % len(questions)]} ({turn}.{client}.{place})", **given}
 
     count = count or max(4, stage.size.requests // 2)
     return load.run(
@@ -104,13 +116,13 @@ def asked(
     )
 
 
-def make_person(stage: Stage, name: str, *, turns: int, facts: int = 0) -> None:
-    """A person of the tenant that is measured, once."""
+def make_person(stage: Stage, name: str, *, turns: int, facts: int = 0, draw: "Draw | None" = None) -> None:
+    """A person of the tenant that is measured, once; `draw`: as crowding.person()."""
     # Django is set up only when a stage is open.
     from benchmarks import crowding
     from memories.models import Tenant
 
-    crowding.person(Tenant.objects.get(slug="bench"), name, turns=turns, facts=facts)
+    crowding.person(Tenant.objects.get(slug="bench"), name, turns=turns, facts=facts, draw=draw)
 
 
 def make_neighbours(stage: Stage) -> None:

@@ -1,9 +1,7 @@
 """The ground on which all are measured: people with so many rows beside others, and questions about them.
 
-A row is a sentence of these docs with a number. Its vector lies around that of its sentence: half of the variance is
-the sentence's, as far as vectors of the built-in model vary. So a question, which is another sentence of the docs, has
-rows that are near, as a real one does. The rows are made in the hub's database and read from there, so that everybody
-has the very numbers that the hub has.
+Rows and questions are sentences of these docs (talk.py). The rows are made in the hub's database and read from there,
+so that everybody has the very numbers that the hub has.
 """
 
 import json
@@ -11,18 +9,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.signs import SENTENCES, STRAYING, Spectrum, sentences, spectrum_of
+from benchmarks import talk
 
-if TYPE_CHECKING:
-    # Django is set up only when a hub runs.
-    from benchmarks.crowding import Draw
-
-QUESTIONS, TOP, AT_ONCE = 120, 20, 64
+TOP, AT_ONCE = 20, 64
 # Others, beside whom each person is asked about.
 OTHERS, ROWS_OF_OTHERS = 200, 50
 Floats = NDArray[np.float32]
@@ -74,16 +68,13 @@ def make(folder: Path, sizes: Sequence[int], passages: Sequence[str] = (), quest
     from benchmarks import crowding
     from memories.models import Tenant
 
-    said = sentences()
-    topics = said[::2][:: max(1, len(said) // 2 // SENTENCES)]
-    asked = said[1::2][:: max(1, len(said) // 2 // QUESTIONS)][:QUESTIONS]
-    spectrum, centres = spectrum_of(topics)
+    docs = talk.of_the_docs()
     tenant = Tenant.objects.get(slug="bench")
     begun = 0
     for name, count in [*((f"other-{at}", ROWS_OF_OTHERS) for at in range(OTHERS)), *((name_of(n), n) for n in sizes)]:
-        crowding.person(tenant, name, turns=count, draw=_drawn(topics, centres, spectrum, begun))
+        crowding.person(tenant, name, turns=count, draw=docs.drawn(begun))
         begun += count
-    found = replace(_read(tenant, folder, asked), **_embedded(passages, questions))
+    found = replace(_read(tenant, folder, list(docs.questions)), **_embedded(passages, questions))
     write(found)
     # The clients are forked: they must not share a connection.
     connections.close_all()
@@ -92,20 +83,6 @@ def make(folder: Path, sizes: Sequence[int], passages: Sequence[str] = (), quest
 
 def name_of(rows: int) -> str:
     return f"person-{rows}"
-
-
-def _drawn(topics: Sequence[str], centres: Floats, spectrum: Spectrum, begun: int) -> "Draw":
-    """Sessions about a sentence, from which every third turn strays to another one."""
-    half = np.float32(0.5**0.5)
-
-    def draw(first: int, count: int) -> tuple[list[str], Floats]:
-        dice = np.random.default_rng(begun + first)
-        picked = np.full(count, dice.integers(len(topics)))
-        picked = np.where(dice.random(count) < STRAYING, dice.integers(0, len(topics), count), picked)
-        vectors = spectrum.mean + half * (centres[picked] - spectrum.mean) + spectrum.drawn(dice, count, 0.5)
-        return [f"{topics[topic]} ({begun + first + at})" for at, topic in enumerate(picked.tolist())], vectors
-
-    return draw
 
 
 def _read(tenant: Any, folder: Path, questions: Sequence[str]) -> Ground:

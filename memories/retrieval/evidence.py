@@ -163,12 +163,11 @@ def _telling(units: Units, query: Query, places: Places) -> tuple[Floats, Floats
     told, named = np.zeros((2, len(places)), np.float32)
     telling = [term for term in query.terms.tolist() if term not in _UNTELLING]
     rows_of, tells = {}, {}
-    row = np.full(len(units), -1, np.int32)
-    row[places] = np.arange(len(places))
+    wanted = np.zeros(len(units), np.bool_)
+    wanted[places] = True
     for term, (having, _) in zip(telling, units.words.holding(np.array(telling, np.uint32)), strict=True):
         tells[term] = _idf(size, len(having) + everyday[term]) / _idf(size, 1)
-        rows = row[having]
-        rows_of[term] = rows[rows >= 0]
+        rows_of[term] = np.searchsorted(places, having[wanted[having]])
         told[rows_of[term]] += tells[term]
     for name in query.names:
         if name and all(term in tells for term in name):

@@ -257,28 +257,40 @@ class Vectors:
         is compared exactly."""
         rows = places if places is None or self.order is None else self.order[places]
         codes = self.codes if rows is None else self.codes[rows]
-        total, used, wrong = np.zeros(len(codes), np.float32), np.zeros(len(codes), np.uint8), 0.0
+        total, used, wrong = np.zeros(0, np.float32), np.zeros(len(codes), np.uint8), 0.0
         for at, asked in enumerate(self._asked(vector, language)):
-            if asked is None:
-                continue
-            first = 0
-            for place, part in enumerate(self.parts):
-                there = _within(rows, first, len(part))
-                if part.levels is not None:
-                    some = None if rows is None else rows[there] - first
-                    cosines, apart = self._leveled(at, part.levels, asked, codes[there], some)
-                    total[there] += cosines
-                    wrong = max(wrong, apart)
-                else:
-                    total[there] += (
-                        self._cosines(at, place, asked) if rows is None else self._cosines_of(at, rows[there], asked)
-                    )
-                first += len(part)
-            if len(self.blocks) > 1:
-                used += _known(self.blocks[at])[codes]
+            if asked is not None:
+                cosines, apart = self._about(at, asked, codes, rows)
+                total, wrong = total + cosines if len(total) else cosines, max(wrong, apart)
+                if len(self.blocks) > 1:
+                    used += _known(self.blocks[at])[codes]
+        if not len(total):
+            total = np.zeros(len(codes), np.float32)
         if len(self.blocks) > 1:
             total /= np.maximum(used, 1)
         return (total if rows is not None or self.order is None else total[self.order]), wrong
+
+    def _about(
+        self, at: int, asked: Floats, codes: NDArray[np.uint8], rows: NDArray[np.int64] | None
+    ) -> tuple[Floats, float]:
+        """About the centred cosines of all, or of some rows, in block `at`."""
+        found, wrong, first = [], 0.0, 0
+        for place, part in enumerate(self.parts):
+            there = _within(rows, first, len(part))
+            if part.levels is not None:
+                some = None if rows is None else rows[there] - first
+                cosines, apart = self._leveled(at, part.levels, asked, codes[there], some)
+                wrong = max(wrong, apart)
+            else:
+                cosines = self._cosines(at, place, asked) if rows is None else self._cosines_of(at, rows[there], asked)
+            found.append((there, cosines))
+            first += len(part)
+        if len(found) == 1:
+            return found[0][1], wrong
+        whole = np.empty(len(codes), np.float32)
+        for there, cosines in found:
+            whole[there] = cosines
+        return whole, wrong
 
     def _leveled(
         self, at: int, made: Levels, asked: Floats, codes: NDArray[np.uint8], some: NDArray[np.int64] | None

@@ -23,6 +23,8 @@ Holding = tuple[Ints | NDArray[np.int32], Floats]
 COMMON = 24
 # A word that more than one of so many units hold weighs little: the windows of all units are not searched for it.
 MANY = 128
+# What one of so many units holds, or more, is added to all units at once.
+MOST = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,12 +217,20 @@ class Words:
         at, sums = self.units[np.concatenate(found)], np.concatenate(often)
         return at[at >= 0], sums[at >= 0]
 
-    def reached(self, units: Ints | NDArray[np.int32]) -> int:
-        """How many units have one of these in their windows."""
-        marked, places, reach = np.zeros(len(self.units), np.bool_), self.room[units], self.constants.reach
-        for distance in range(-reach, reach + 1):
-            marked[places + distance] = True
-        return int(np.count_nonzero(marked & self.filled))
+    def spread(self, units: Ints | NDArray[np.int32], counts: Floats) -> NDArray[np.uint16]:
+        """How often a term is said at each place of the axis, of the units that hold it."""
+        axis = np.zeros(len(self.units), np.uint16)
+        axis[self.room[units]] = counts
+        return axis
+
+    def reached(self, axis: NDArray[np.uint16]) -> int:
+        """How many units have a term in their windows that is said at these places of the axis."""
+        said = axis > 0
+        near = said & True
+        for distance in range(1, self.constants.reach + 1):
+            near[distance:] |= said[:-distance]
+            near[:-distance] |= said[distance:]
+        return int(np.count_nonzero(near & self.filled))
 
     def __len__(self) -> int:
         return len(self.turn)
@@ -229,11 +239,10 @@ class Words:
 _NOWHERE = (np.empty(0, np.int64), np.empty(0, np.float32))
 
 
-class _Held(NamedTuple):
-    """The units that hold a term, how often, and what the term weighs in windows."""
+class _Common(NamedTuple):
+    """How often a term that many hold is said at each place of the axis, and what it weighs in windows."""
 
-    units: Ints | NDArray[np.int32]
-    counts: Floats
+    axis: NDArray[np.uint16]
     idf: float
 
 
@@ -248,7 +257,7 @@ class Shares:
     turn: Floats
     session: Floats
     window: Floats
-    common: list[_Held]
+    common: list[_Common]
     whole: np.float32
 
 
@@ -259,15 +268,23 @@ def shares(words: Words, held: Sequence[Holding]) -> Shares:
     session, axis = np.zeros(len(layout.starts), np.float32), np.zeros(len(words.units), np.float32)
     of_turns, of_sessions, of_windows, common = 0.0, 0.0, 0.0, []
     for units, counts in held:
-        of_turns += _add(turn, units, counts, words.turn, c)
-        sums = np.bincount(layout.session[units], weights=counts, minlength=len(session))
+        if len(units) * MOST > len(words):
+            often = np.zeros_like(turn)
+            often[units] = counts
+            of_turns += _add(turn, slice(None), often, words.turn, c, holding=len(units))
+            sums = np.add.reduceat(often, layout.starts)
+        else:
+            of_turns += _add(turn, units, counts, words.turn, c, holding=len(units))
+            sums = np.bincount(layout.session[units], weights=counts, minlength=len(session))
         having = np.flatnonzero(sums > 0)
-        of_sessions += _add(session, having, sums[having].astype(np.float32), words.session, c)
+        of_sessions += _add(session, having, sums[having].astype(np.float32), words.session, c, holding=len(having))
         if len(units) * MANY > len(words):
-            common.append(_Held(units, counts, _idf(len(words), words.reached(units))))
+            said = words.spread(units, counts)
+            common.append(_Common(said, _idf(len(words), words.reached(said))))
             of_windows += common[-1].idf
         else:
-            of_windows += _add(window, *words.window_counts(units, counts, axis), words.window, c)
+            reached, sums = words.window_counts(units, counts, axis)
+            of_windows += _add(window, reached, sums, words.window, c, holding=len(reached))
     turn /= np.float32(max(of_turns, 1e-9))
     session *= _told(session, c) / np.float32(max(of_sessions, 1e-9))
     whole = np.float32(max(of_windows, 1e-9))
@@ -279,15 +296,12 @@ def shares(words: Words, held: Sequence[Holding]) -> Shares:
 
 def windows_at(words: Words, shares: Shares, places: Ints) -> Floats:
     """The shares of the windows of these units."""
-    c, found, axis = words.constants, np.zeros(len(places), np.float32), np.zeros(len(words.units), np.float32)
+    c, found = words.constants, np.zeros(len(places), np.float32)
     around = [words.room[places] + distance for distance in range(-c.reach, c.reach + 1)]
-    for units, counts, idf in shares.common:
-        there = words.room[units]
-        axis[there] = counts
-        sums = axis[around[0]]
-        for some in around[1:]:
+    for axis, idf in shares.common:
+        sums = np.zeros(len(places), np.float32)
+        for some in around:
             sums += axis[some]
-        axis[there] = 0
         found += np.float32(idf * (c.saturation + 1)) * sums / (sums + words.window[places])
     if words.layout.lonely.size:
         found[np.isin(places, words.layout.lonely)] = 0
@@ -307,13 +321,15 @@ def coverage(words: Words, held: Iterable[Holding]) -> Coverage:
     weights = [0.0, 0.0, 0.0]
     axis = np.zeros(len(words.units), np.float32)
     for units, counts in held if size else ():
-        weights[0] += _add(turn, units, counts, words.turn, words.constants)
+        weights[0] += _add(turn, units, counts, words.turn, words.constants, holding=len(units))
         if layout.alone:
             continue
-        weights[1] += _add(window, *words.window_counts(units, counts, axis), words.window, words.constants)
+        reached, often = words.window_counts(units, counts, axis)
+        weights[1] += _add(window, reached, often, words.window, words.constants, holding=len(reached))
         sums = np.bincount(layout.session[units], weights=counts, minlength=len(session))
         having = np.flatnonzero(sums > 0)
-        weights[2] += _add(session, having, sums[having].astype(np.float32), words.session, words.constants)
+        often = sums[having].astype(np.float32)
+        weights[2] += _add(session, having, often, words.session, words.constants, holding=len(having))
     whole = [np.float32(max(weight, 1e-9)) for weight in weights]
     turn /= whole[0]
     if layout.alone:
@@ -330,10 +346,18 @@ def _told(session: Floats, c: Constants) -> np.float32:
     return np.float32(min(1.0, np.log(max(1, len(session))) / np.log(c.sessions_full)))
 
 
-def _add(shares: Floats, units: Ints | NDArray[np.int32], counts: Floats, norms: Floats, c: Constants) -> float:
-    """Add what a term weighs to the units that hold it; its idf."""
-    idf = _idf(len(shares), len(units))
-    if len(units):
+def _add(
+    shares: Floats,
+    units: Ints | NDArray[np.int32] | slice,
+    counts: Floats,
+    norms: Floats,
+    c: Constants,
+    *,
+    holding: int,
+) -> float:
+    """Add what a term weighs to these units, of which so many hold it; its idf."""
+    idf = _idf(len(shares), holding)
+    if holding:
         shares[units] += np.float32(idf * (c.saturation + 1)) * counts / (counts + norms[units])
     return idf
 

@@ -89,8 +89,8 @@ class Moments:
         added = np.zeros(len(self.levels[-1].norms), np.float32)
         for gain, idf, level in zip(reversed(gains), reversed(whole), reversed(self.levels), strict=True):
             added = (added + gain * np.float32(level.weight * _told(gain, c) / max(idf, 1e-9)))[level.of]
-        of_units: Floats = added * self.beside
-        return of_units
+        added *= self.beside
+        return added
 
 
 def _overlap(first: NDArray[np.float64], last: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -37,6 +37,8 @@ SPARE = 32
 MOST_OF_SESSION = 1_000
 # Of so many drafts the threshold is taken.
 SAMPLE = 16_384
+# Units whose windows are weighed at once: they fit into a processor's cache.
+_AT_ONCE = 65_536
 _SENTENCE = re.compile(r"[^.!?。！？\n]*[.!?。！？\n]+|[^.!?。！？\n]+$")
 _WORD = re.compile(r"[\u2e80-\u9fff]|[^\W\u2e80-\u9fff]+")
 _QUESTION = re.compile(r"[?？]\s*$")
@@ -255,24 +257,29 @@ def _context(own: Floats, covered: Coverage, units: Units, held: Sequence[Holdin
 
 def _best_beside(own: Floats, layout: Layout) -> Floats:
     """What the better of the units before and after in the session has, 0 or more."""
-    best, after = np.zeros_like(own), np.zeros_like(own)
-    best[1:], after[:-1] = own[:-1], own[1:]
-    best[layout.starts] = after[layout.starts[1:] - 1] = 0
-    np.maximum(best, after, out=best)
+    best = np.zeros_like(own)
+    np.maximum(own[:-2], own[2:], out=best[1:-1])
+    # The first and the last of a session have one beside them, or none.
+    first, last = layout.starts, layout.starts + layout.lengths - 1
+    alone = first == last
+    best[first] = np.where(alone, 0, own[np.minimum(first + 1, len(own) - 1)])
+    best[last] = np.where(alone, 0, own[np.maximum(last - 1, 0)])
     np.maximum(best, 0, out=best)
     return best
 
 
-class _Draft(NamedTuple):
+@dataclass(slots=True, eq=False)
+class _Draft:
     """What is known of all units. `own`: of their words, and `around`: of sessions, moments and dates, both exact.
-    `windows`: of their windows, without the words that many hold. `near`: exact where it is `exact`, else whatever was
-    estimated."""
+    `near`: exact where it is `exact`, else whatever was estimated.
+
+    Of a million units each array takes longer to get from the system than to fill: there are few.
+    """
 
     query: Query
     shares: Shares
     own: Floats
     around: Floats
-    windows: Floats
     near: Floats
     exact: NDArray[np.bool_]
 
@@ -283,42 +290,62 @@ class _Draft(NamedTuple):
             self.near[some] = units.vectors.nearness_at(some, self.query.vector, self.query.language)
             self.exact[some] = True
 
-    def estimate(self, near: Floats) -> None:
-        """Of what is not known exactly."""
-        np.copyto(self.near, near, where=~self.exact)
+    def estimate(self, near: Floats, places: Ints | None = None) -> None:
+        """Of what is not known exactly: of some, or of all, whose array is kept."""
+        if places is not None:
+            inexact = ~self.exact[places]
+            self.near[places[inexact]] = near[inexact]
+            return
+        known = np.flatnonzero(self.exact)
+        near[known] = self.near[known]
+        self.near = near
 
     def totals(self, units: Units) -> Floats:
-        """The scores, as far as they are known."""
-        own = self.own + self.near
-        total = own + self.around
-        if not self.query.tells:
-            total += self.windows
-            beside = _best_beside(own, units.layout)
+        """The scores of all, as far as they are known."""
+        total = self.own + self.near
+        beside = None if self.query.tells else _best_beside(total, units.layout)
+        total += self.around
+        if beside is not None:
+            for start in range(0, len(total), _AT_ONCE):
+                total[start : start + _AT_ONCE] += self.windows_at(units, slice(start, start + _AT_ONCE))
             beside *= np.float32(units.constants.neighbour)
             total += beside
         return total
+
+    def totals_at(self, units: Units, places: Ints) -> Floats:
+        """The same of some."""
+        total = self.own[places] + self.near[places] + self.around[places]
+        if not self.query.tells:
+            total += self.windows_at(units, places)
+            total += np.float32(units.constants.neighbour) * _neighbours(units, self, places)
+        return total
+
+    def windows_at(self, units: Units, places: Ints | slice) -> Floats:
+        """What the windows of these add, without the words that many hold."""
+        c = units.constants
+        windows: Floats = np.float32(c.window) * _power(self.shares.window[places], c.window_power)
+        return windows
 
 
 def _draft(units: Units, query: Query) -> _Draft:
     c, vectors = units.constants, units.vectors
     held = list(units.words.holding(query.terms)) if len(units) else []
     found = shares(units.words, held)
-    around, windows = np.zeros((2, len(units)), np.float32)
-    if not query.tells:
-        around += np.repeat(np.float32(c.session) * found.session, units.layout.lengths)
+    if query.tells:
+        around = np.zeros(len(units), np.float32)
+    else:
+        around = np.repeat(np.float32(c.session) * found.session, units.layout.lengths)
         if units.moments is not None:
             around += units.moments.coverage(held, c)
-        having = np.flatnonzero(found.window)
-        windows[having] = np.float32(c.window) * found.window[having] ** np.float32(c.window_power)
     if units.times is not None and query.dates:
         around += query.turn_date_scores(units.times, c)
-    own = np.square(found.turn)
-    own *= np.float32(c.lexical)
     far: Ints | slice = slice(None)
     if vectors is not None and query.vector is not None:
         far = vectors.far(query.language)
+    own = np.square(found.turn)
+    own *= np.float32(c.lexical)
     own[far] += np.float32(c.unembedded) * found.turn[far]
-    return _Draft(query, found, own, around, windows, np.zeros(len(units), np.float32), np.zeros(len(units), np.bool_))
+    return _Draft(query, found, own, around, np.zeros(len(units), np.float32), np.zeros(len(units), np.bool_))
 
 
 def _candidates(units: Units, draft: _Draft, allowed: NDArray[np.bool_], most: int) -> NDArray[np.bool_] | None:
@@ -328,12 +355,13 @@ def _candidates(units: Units, draft: _Draft, allowed: NDArray[np.bool_], most: i
     if vectors is None or not vectors.have_levels:
         return None
     if query.vector is None:
-        return _reaching(units, draft, allowed, most, 0.0)
+        return _reaching(units, draft, _allowed(draft.totals(units), allowed), most, 0.0)
     if vectors.have_signs and (found := _by_signs(units, vectors, draft, allowed, most)) is not None:
         return found
     near, wrong = vectors.by_levels(query.vector, query.language)
     draft.estimate(near)
-    return _reaching(units, draft, allowed, most, wrong + units.constants.neighbour * wrong)
+    total = _allowed(draft.totals(units), allowed)
+    return _reaching(units, draft, total, most, wrong + units.constants.neighbour * wrong)
 
 
 def _by_signs(
@@ -359,26 +387,25 @@ def _by_signs(
     if len(worth) > len(units) * SIGNS_SHARE:
         return None
     near, wrong = vectors.by_levels(query.vector, query.language, worth)
-    whole = draft.near.copy()
-    whole[worth] = near
-    draft.estimate(whole)
+    draft.estimate(near, worth)
+    total[worth] = draft.totals_at(units, worth)
     # Neighbours are still those of the first estimate.
-    return _reaching(units, draft, allowed, most, wrong + units.constants.neighbour * doubt, among=worth)
+    return _reaching(units, draft, total, most, wrong + units.constants.neighbour * doubt, among=worth)
 
 
 def _reaching(
     units: Units,
     draft: _Draft,
-    allowed: NDArray[np.bool_],
+    total: Floats,
     most: int,
     margin: float,
     *,
     among: Ints | None = None,
 ) -> NDArray[np.bool_] | None:
     """Units whose draft, with what it may lack, reaches the score of the last of the best; also by the words of their
-    windows that many hold, where these may be those of the best. None: too many are."""
+    windows that many hold, where these may be those of the best. None: too many are. `total`: the draft's, of what is
+    not allowed minus infinity."""
     c, size = units.constants, len(units)
-    total = _allowed(draft.totals(units), allowed)
     some = _about_the_best(total, max(4 * LOOKED_AT, 2 * most))
     wide = some[best_first(total[some], max(LOOKED_AT, 2 * most))]
     best = wide[: most + most // 4 + SPARE]
@@ -397,8 +424,8 @@ def _reaching(
         beside = np.unique(np.clip(wide + distances, 0, size - 1))
         beside = beside[~found[beside]]
         more = np.float32(c.window) * _power(windows_at(units.words, draft.shares, beside), c.window_power)
-        found[beside[total[beside] - draft.windows[beside] + more >= least]] = True
-    return found & allowed
+        found[beside[total[beside] - draft.windows_at(units, beside) + more >= least]] = True
+    return found
 
 
 def _allowed(total: Floats, allowed: NDArray[np.bool_]) -> Floats:
@@ -417,10 +444,7 @@ def _last_of_the_best(units: Units, draft: _Draft, best: Ints, most: int) -> flo
     of their windows."""
     if not len(best):
         return np.inf
-    totals = draft.own[best] + draft.near[best] + draft.around[best]
-    if not draft.query.tells:
-        totals += draft.windows[best]
-        totals += np.float32(units.constants.neighbour) * _neighbours(units, draft, best)
+    totals = draft.totals_at(units, best)
     rank = min(most, len(best))
     return float(np.partition(totals, -rank)[-rank])
 

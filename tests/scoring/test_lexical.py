@@ -7,7 +7,7 @@ import pytest
 
 from memories.scoring import terms
 from memories.scoring.constants import DEFAULT
-from memories.scoring.lexical import Coverage, Layout, Postings, Words, coverage
+from memories.scoring.lexical import Coverage, Layout, Postings, Words, coverage, shares, windows_at
 from tests.each import each
 from tests.scoring.stores import packed
 
@@ -76,6 +76,30 @@ def test_a_rare_word_is_counted_as_a_common_one_is(common: int, monkeypatch: pyt
     either = covered(texts, sessions, "tea ten")
     monkeypatch.setattr("memories.scoring.lexical.COMMON", common)
     assert covered(texts, sessions, "tea ten").window == pytest.approx(either.window, rel=1e-6)
+
+
+@pytest.mark.parametrize("many", [0, 10**9])
+@pytest.mark.parametrize("most", [0, 10**9])
+def test_shares_are_the_coverage_however_many_hold_a_word(
+    most: int, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["tea", "one", "tea tea", "three", "tea", "five", "tea", "tea", "eight tea", "nine", "ten", "tea"]
+    layout = Layout.of(np.array([0, 0, 0, 0, 1, 1, 2, 3, 3, 3, 3, 3], np.int32), alone=False)
+    words = Words.of([Postings.of(packed(texts))], layout, DEFAULT)
+    held = list(words.holding(terms.count("tea ten zeppelin").ids))
+    monkeypatch.setattr("memories.scoring.lexical.MOST", most)
+    monkeypatch.setattr("memories.scoring.lexical.MANY", many)
+    found, whole = shares(words, held), coverage(words, held)
+    assert len(found.common) == (2 if many else 0)
+    places = np.arange(len(texts))
+    for one, other in (
+        (found.turn, whole.turn),
+        (found.session[layout.session], whole.session),
+        (windows_at(words, found, places), whole.window),
+    ):
+        assert one == pytest.approx(other, rel=1e-5)
+        assert other.any()
+    assert windows_at(words, found, places[4:5]) == pytest.approx(whole.window[4:5], rel=1e-5)
 
 
 def test_terms_in_two_parts_are_those_of_one() -> None:
