@@ -696,7 +696,7 @@ def test_what_takes_long_is_made_beside_the_requests(
     go_on, work = threading.Event(), turn_rows.read
 
     def slow(*given: Any, **more: Any) -> Any:
-        assert "room" not in more or go_on.wait(PATIENCE)
+        assert "into" not in more or go_on.wait(PATIENCE)
         return work(*given, **more)
 
     monkeypatch.setattr(turn_rows, "read", slow)
