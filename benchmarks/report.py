@@ -57,9 +57,10 @@ some rows again; the others keep their figures and their day. A row that nobody 
   person.
 - **Heavy people** (`ROWS=heavy`). 600, 20,000 and 120,000 turns of one person beside 2,000 others. Turns and questions
   are sentences of these docs, as in [the comparison](compare.md): a question has turns that are near, as real ones
-  have. Until 2026-11-29 vectors were random, and nothing was near: a million took 178 ms then. Light and heavy are asked in turns. "The first after a start" is asked of a web
-  server that has just been started and finds the file; the first of all makes it. Memory counts all processes (Pss).
-  `ROWS=million` measures a million turns. It runs only when it is named, because it takes half an hour.
+  have. Until 2026-11-29 vectors were random, and nothing was near: a search of a million turns took 178 ms then.
+  Light and heavy are asked in turns. "The first after a start" is asked of a web server that has just been started
+  and finds the file; the first of all makes it. Memory counts all processes (Pss). `ROWS=million` measures a million
+  turns. It runs only when it is named, because it takes half an hour.
 - **Memory files.** 10,000 files of one person in 100 folders, with eight lines each; this is above the limit that a
   tenant has by default. One client asks for each list without a pause. Every answer is complete, with up to 10,000
   hits.

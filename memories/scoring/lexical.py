@@ -223,14 +223,21 @@ class Words:
         axis[self.room[units]] = counts
         return axis
 
-    def reached(self, axis: NDArray[np.uint16]) -> int:
-        """How many units have a term in their windows that is said at these places of the axis."""
-        said = axis > 0
-        near = said & True
-        for distance in range(1, self.constants.reach + 1):
-            near[distance:] |= said[:-distance]
-            near[:-distance] |= said[distance:]
-        return int(np.count_nonzero(near & self.filled))
+    def reached(self, units: Ints | NDArray[np.int32], axis: NDArray[np.uint16]) -> int:
+        """How many units have a term in their windows that these units hold; `axis`: of spread()."""
+        reach = self.constants.reach
+        if len(units) * MOST > len(self):
+            said = axis > 0
+            near = said.copy()
+            for distance in range(1, reach + 1):
+                near[distance:] |= said[:-distance]
+                near[:-distance] |= said[distance:]
+        else:
+            near, places = np.zeros(len(axis), np.bool_), self.room[units]
+            for distance in range(-reach, reach + 1):
+                near[places + distance] = True
+        near &= self.filled
+        return int(np.count_nonzero(near))
 
     def __len__(self) -> int:
         return len(self.turn)
@@ -280,7 +287,7 @@ def shares(words: Words, held: Sequence[Holding]) -> Shares:
         of_sessions += _add(session, having, sums[having].astype(np.float32), words.session, c, holding=len(having))
         if len(units) * MANY > len(words):
             said = words.spread(units, counts)
-            common.append(_Common(said, _idf(len(words), words.reached(said))))
+            common.append(_Common(said, _idf(len(words), words.reached(units, said))))
             of_windows += common[-1].idf
         else:
             reached, sums = words.window_counts(units, counts, axis)

@@ -257,7 +257,7 @@ def _context(own: Floats, covered: Coverage, units: Units, held: Sequence[Holdin
 
 def _best_beside(own: Floats, layout: Layout) -> Floats:
     """What the better of the units before and after in the session has, 0 or more."""
-    best = np.zeros_like(own)
+    best = np.empty_like(own)
     np.maximum(own[:-2], own[2:], out=best[1:-1])
     # The first and the last of a session have one beside them, or none.
     first, last = layout.starts, layout.starts + layout.lengths - 1
@@ -342,9 +342,11 @@ def _draft(units: Units, query: Query) -> _Draft:
     far: Ints | slice = slice(None)
     if vectors is not None and query.vector is not None:
         far = vectors.far(query.language)
-    own = np.square(found.turn)
+    unembedded = np.float32(c.unembedded) * found.turn[far]
+    # Nobody asks for these shares again.
+    own = np.square(found.turn, out=found.turn)
     own *= np.float32(c.lexical)
-    own[far] += np.float32(c.unembedded) * found.turn[far]
+    own[far] += unembedded
     return _Draft(query, found, own, around, np.zeros(len(units), np.float32), np.zeros(len(units), np.bool_))
 
 
