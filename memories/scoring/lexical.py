@@ -246,7 +246,7 @@ class Words:
 _NOWHERE = (np.empty(0, np.int64), np.empty(0, np.float32))
 
 
-class _Common(NamedTuple):
+class _Frequent(NamedTuple):
     """How often a term that many hold is said at each place of the axis, and what it weighs in windows."""
 
     axis: NDArray[np.uint16]
@@ -264,7 +264,7 @@ class Shares:
     turn: Floats
     session: Floats
     window: Floats
-    common: list[_Common]
+    common: list[_Frequent]
     whole: np.float32
 
 
@@ -287,7 +287,7 @@ def shares(words: Words, held: Sequence[Holding]) -> Shares:
         of_sessions += _add(session, having, sums[having].astype(np.float32), words.session, c, holding=len(having))
         if len(units) * MANY > len(words):
             said = words.spread(units, counts)
-            common.append(_Common(said, _idf(len(words), words.reached(units, said))))
+            common.append(_Frequent(said, _idf(len(words), words.reached(units, said))))
             of_windows += common[-1].idf
         else:
             reached, sums = words.window_counts(units, counts, axis)
