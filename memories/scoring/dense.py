@@ -257,16 +257,13 @@ class Vectors:
         is compared exactly."""
         rows = places if places is None or self.order is None else self.order[places]
         codes = self.codes if rows is None else self.codes[rows]
-        total, used, wrong = np.zeros(0, np.float32), np.zeros(len(codes), np.uint8), 0.0
-        for at, asked in enumerate(self._asked(vector, language)):
-            if asked is not None:
-                cosines, apart = self._about(at, asked, codes, rows)
-                total, wrong = total + cosines if len(total) else cosines, max(wrong, apart)
-                if len(self.blocks) > 1:
-                    used += _known(self.blocks[at])[codes]
-        if not len(total):
-            total = np.zeros(len(codes), np.float32)
+        asked_of = [(at, asked) for at, asked in enumerate(self._asked(vector, language)) if asked is not None]
+        if not asked_of:
+            return np.zeros(len(codes), np.float32), 0.0
+        found = [self._about(at, asked, codes, rows) for at, asked in asked_of]
+        total, wrong = reduce(np.add, [cosines for cosines, _ in found]), max(apart for _, apart in found)
         if len(self.blocks) > 1:
+            used = np.sum([_known(self.blocks[at])[codes] for at, _ in asked_of], axis=0, dtype=np.uint8)
             total /= np.maximum(used, 1)
         return (total if rows is not None or self.order is None else total[self.order]), wrong
 

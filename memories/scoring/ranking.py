@@ -249,7 +249,7 @@ def _score(units: Units, query: Query) -> Scores:
 def _context(own: Floats, covered: Coverage, units: Units, held: Sequence[Holding]) -> Floats:
     """What the neighbours, the window and the session add, and the moment."""
     c, best = units.constants, _best_beside(own, units.layout)
-    added: Floats = c.neighbour * best + c.window * _power(covered.window, c.window_power) + c.session * covered.session
+    added: Floats = c.neighbour * best + _of_windows(covered.window, c) + c.session * covered.session
     if units.moments is not None:
         added += units.moments.coverage(held, c)
     return added
@@ -307,7 +307,7 @@ class _Draft:
         total += self.around
         if beside is not None:
             for start in range(0, len(total), _AT_ONCE):
-                total[start : start + _AT_ONCE] += self.windows_at(units, slice(start, start + _AT_ONCE))
+                total[start : start + _AT_ONCE] += self.rare_windows_at(units, slice(start, start + _AT_ONCE))
             beside *= np.float32(units.constants.neighbour)
             total += beside
         return total
@@ -316,15 +316,13 @@ class _Draft:
         """The same of some."""
         total = self.own[places] + self.near[places] + self.around[places]
         if not self.query.tells:
-            total += self.windows_at(units, places)
+            total += self.rare_windows_at(units, places)
             total += np.float32(units.constants.neighbour) * _neighbours(units, self, places)
         return total
 
-    def windows_at(self, units: Units, places: Ints | slice) -> Floats:
+    def rare_windows_at(self, units: Units, places: Ints | slice) -> Floats:
         """What the windows of these add, without the words that many hold."""
-        c = units.constants
-        windows: Floats = np.float32(c.window) * _power(self.shares.window[places], c.window_power)
-        return windows
+        return _of_windows(self.shares.window[places], units.constants)
 
 
 def _draft(units: Units, query: Query) -> _Draft:
@@ -425,8 +423,8 @@ def _reaching(
         distances = np.arange(-c.reach, c.reach + 1)[:, None]
         beside = np.unique(np.clip(wide + distances, 0, size - 1))
         beside = beside[~found[beside]]
-        more = np.float32(c.window) * _power(windows_at(units.words, draft.shares, beside), c.window_power)
-        found[beside[total[beside] - draft.windows_at(units, beside) + more >= least]] = True
+        more = _of_windows(windows_at(units.words, draft.shares, beside), c)
+        found[beside[total[beside] - draft.rare_windows_at(units, beside) + more >= least]] = True
     return found
 
 
@@ -468,7 +466,7 @@ def _score_at(units: Units, draft: _Draft, places: Ints) -> Scores:
     vector, lexical = draft.near[places], draft.own[places]
     around = draft.around[places]
     if not query.tells:
-        around += c.window * _power(windows_at(units.words, draft.shares, places), c.window_power)
+        around += _of_windows(windows_at(units.words, draft.shares, places), c)
         about = vector + lexical + around + c.neighbour * _neighbours(units, draft, places)
         best = places[best_first(about, LOOKED_AT)]
         draft.look_at(units, _beside(units, best))
@@ -488,11 +486,12 @@ def _neighbours(units: Units, draft: _Draft, places: Ints) -> Floats:
     return best
 
 
-def _power(values: Floats, exponent: float) -> Floats:
-    """Most are zero, and a power takes long."""
-    powers = np.zeros_like(values)
-    np.power(values, np.float32(exponent), where=values > 0, out=powers)
-    return powers
+def _of_windows(shares: Floats, c: Constants) -> Floats:
+    """What windows with these shares add. Most are zero, and a power takes long."""
+    added = np.zeros_like(shares)
+    np.power(shares, np.float32(c.window_power), where=shares > 0, out=added)
+    added *= np.float32(c.window)
+    return added
 
 
 def best_first(total: Floats, limit: int) -> NDArray[np.int64]:
