@@ -11,7 +11,7 @@ from types import FrameType
 
 from django.core.management import execute_from_command_line
 
-from memoryhub import embedded_postgres, roles
+from memoryhub import allocator, embedded_postgres, roles
 
 # `up` attaches by itself, once the port is its own. All others may read settings or rows.
 WITHOUT_DATABASE = frozenset(
@@ -25,6 +25,7 @@ GARBAGE_AT_ONCE = 5_000
 def main(arguments: list[str] | None = None) -> None:
     """Run the command that `arguments`, as in sys.argv, names."""
     gc.set_threshold(GARBAGE_AT_ONCE)
+    allocator.use_one_arena()
     arguments = sys.argv if arguments is None else arguments
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
     roles.choose_role(arguments[1] if len(arguments) > 1 else "help")

@@ -210,11 +210,8 @@ class TurnIndex:
 
     def said_by(self, speakers: Collection[str]) -> NDArray[np.bool_]:
         """Which turns these speakers said."""
-        left = [code for code, one in enumerate(SPEAKERS) if one not in speakers]
-        said = np.ones(len(self), np.bool_)
-        for code in left:
-            said &= self.roles != code
-        return said
+        said = np.array([one in speakers for one in SPEAKERS], np.bool_)
+        return said.take(self.roles)
 
     @cached_property
     def places_of_sessions(self) -> dict[uuid.UUID, int]:
@@ -523,7 +520,11 @@ def _ordered(
         first += len(part.rows)
     key, row = np.concatenate(keys), np.concatenate(rows)
     if len(row) == first and bool((key[1:] > key[:-1]).all()):
-        return TurnIndex(sessions, space, tuple(parts), None, (key >> 32).astype(np.int32), path)
+        session_of = (key >> 32).astype(np.int32)
+        if np.array_equal(session_of, parts[0].rows.session_of):
+            # All processes have those of a file once.
+            session_of = parts[0].rows.session_of
+        return TurnIndex(sessions, space, tuple(parts), None, session_of, path)
     order = np.argsort(key, kind="stable")
     return TurnIndex(sessions, space, tuple(parts), row[order], (key[order] >> 32).astype(np.int32), path)
 

@@ -19,7 +19,7 @@ from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.retrieval.turn_index import SPEAKERS, IndexedSession, TurnIndex
 from memories.scoring import ranking
-from memories.scoring.ranking import Query, Scores
+from memories.scoring.ranking import Best, Query, Scores
 from memories.text.injection.flagged_turns import is_flagged
 
 _AUTHOR_OF: Mapping[str, str] = {
@@ -44,17 +44,26 @@ _READ = f"""
 class TurnRanking:
     """A person's turns with their scores for one query; a place is a position in the index.
 
-    `places`: those that were scored, ascending: all, or of very many those that may be among the best. `scores` and
-    `allowed` have one row for each of them. `permitted`: all that may be found, one row a turn of the index.
+    `found`: those that were scored: all, or of very many those that may be among the best. `allowed` has one row for
+    each of them. `permitted`: all that may be found, one row a turn of the index.
     """
 
     person: EndUser
     index: TurnIndex
-    places: NDArray[np.int64]
-    scores: Scores
+    found: Best
     allowed: NDArray[np.bool_]
     permitted: NDArray[np.bool_]
     queries: Sequence[Query]
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Those that were scored, ascending."""
+        return self.found.places
+
+    @property
+    def scores(self) -> Scores:
+        """One row for each of `places`."""
+        return self.found.scores
 
     def best(self, limit: int) -> list[int]:
         """Places of the best turns, best first."""
@@ -78,11 +87,9 @@ class TurnRanking:
 
     def latest(self, limit: int) -> "TurnRanking":
         """The same with the `limit` turns that were said last."""
-        times = np.where(self.permitted, self.index.times, -np.inf)
-        least = np.partition(times, -limit)[-limit] if limit < len(times) else -np.inf
-        some = np.flatnonzero(self.permitted & (times >= least))
-        found = ranking.at(self.index.units, self.queries, np.concatenate([self.places, some]))
-        return replace(self, places=found.places, scores=found.scores, allowed=self.permitted[found.places])
+        some = ranking.highest(np.where(self.permitted, self.index.times, -np.inf), limit)
+        found = ranking.with_others(self.index.units, self.found, some)
+        return replace(self, found=found, allowed=self.permitted[found.places])
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -149,9 +156,9 @@ def rank(
         allowed &= np.array(named, np.bool_)[index.session_of]
     if among is not None:
         allowed &= among
-    best = ranking.best(index.units, query.queries, allowed=allowed, most=most, sessions=sessions)
+    found = ranking.best(index.units, query.queries, allowed=allowed, most=most, sessions=sessions)
     index.let_go()
-    return TurnRanking(person, index, *best, allowed[best.places], allowed, query.queries)
+    return TurnRanking(person, index, found, allowed[found.places], allowed, query.queries)
 
 
 @cache

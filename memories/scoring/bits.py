@@ -32,19 +32,18 @@ class Bits:
     planes: Planes
     noise: float
 
-    def estimates(self, asked: Sequence[Floats | None], dimensions: Sequence[int]) -> Floats:
-        """About the mean of the cosines with these, float32[n]: one vector for each block, of so many dimensions; None
-        for a block that does not count."""
-        total, counted, first = np.zeros(len(self), np.float32), 0, 0
+    def estimate(self, asked: Sequence[Floats | None], dimensions: Sequence[int], out: Floats) -> None:
+        """About the mean of the cosines with these, in `out`, float32[n] of zeros: one vector for each block, of so
+        many dimensions; None for a block that does not count."""
+        counted, first = 0, 0
         for vector, size in zip(asked, dimensions, strict=True):
             after = first + words_of(size)
             if vector is not None:
-                _add_estimates(total, self.planes[first:after], signs(vector[None, :])[:, 0])
+                _add_estimates(out, self.planes[first:after], signs(vector[None, :])[:, 0])
                 counted += 1
             first = after
         if counted > 1:
-            total /= counted
-        return total
+            out /= counted
 
     def __len__(self) -> int:
         return int(self.planes.shape[1])

@@ -160,7 +160,9 @@ def _measured(planes: bits.Planes, vectors: "Vectors", codes: NDArray[np.uint8])
     near = np.mean([matrix @ matrix.T for matrix in matrices], axis=0)
     dimensions = [block.dimensions for block in vectors.blocks]
     sample = Bits(planes[:, some], 0)
-    guessed = np.array([sample.estimates([one[row] for one in matrices], dimensions) for row in range(len(some))])
+    guessed = np.zeros((len(some), len(some)), np.float32)
+    for row in range(len(some)):
+        sample.estimate([one[row] for one in matrices], dimensions, guessed[row])
     apart = ~np.eye(len(some), dtype=np.bool_)
     return Bits(planes, float((guessed - near)[apart].std()))
 
@@ -221,7 +223,7 @@ class Vectors:
         order: NDArray[np.int64] | None = None,
     ) -> "Vectors":
         """Of rows that were read in several parts. They are shared: nothing of them is copied."""
-        codes = np.concatenate([part.codes for part in parts])
+        codes = np.concatenate([part.codes for part in parts]) if len(parts) > 1 else parts[0].codes
         counts = np.bincount(codes, minlength=1 + len(LANGUAGES)).tolist()
         sums = np.sum([part.sums for part in parts], axis=0)
         each = []
@@ -320,21 +322,22 @@ class Vectors:
         """How far an estimate is from the nearness, as a standard deviation."""
         return max((part.bits.noise for part in self.parts if part.bits is not None), default=0.0)
 
-    def estimates(self, vector: Floats, language: Language) -> Floats:
-        """About what nearness() gives; exactly that of parts without bits."""
+    def estimate(self, vector: Floats, language: Language, out: Floats) -> None:
+        """About what nearness() gives, in `out`, float32[n] of zeros; exactly that of parts without bits."""
         asked, dimensions = self._asked(vector, language), [block.dimensions for block in self.blocks]
-        found: list[Floats] = []
+        total, first = out if self.order is None else np.zeros(len(self.codes), np.float32), 0
         for place, part in enumerate(self.parts):
+            there = total[first : first + len(part)]
             if part.bits is not None:
-                found.append(part.bits.estimates(asked, dimensions))
-            else:
-                each = [self._cosines(at, place, one) for at, one in enumerate(asked) if one is not None]
-                found.append(np.mean(each, axis=0, dtype=np.float32) if each else np.zeros(len(part), np.float32))
-        total = np.concatenate(found) if len(found) > 1 else found[0]
+                part.bits.estimate(asked, dimensions, there)
+            elif each := [self._cosines(at, place, one) for at, one in enumerate(asked) if one is not None]:
+                np.mean(each, axis=0, dtype=np.float32, out=there)
+            first += len(part)
         known = reduce(np.logical_or, map(_known, self.blocks))
         if not known[list(self.spoken)].all():
             total[~known[self.codes]] = 0
-        return total if self.order is None else total[self.order]
+        if self.order is not None:
+            np.take(total, self.order, out=out, mode="clip")
 
     def nearness_at(self, places: NDArray[np.int64], vector: Floats, language: Language) -> Floats:
         """What nearness() gives for these units."""

@@ -12,19 +12,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.scoring import terms
+from memories.scoring import arrays, terms
 from memories.scoring.constants import Constants
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-# The units that hold a term, in any order, and how often.
-Holding = tuple[Ints | NDArray[np.int32], Floats]
+# Of as many as there are units: half of what Ints take.
+Ordinals = NDArray[np.int32]
+# The units that hold a term, ascending, and how often.
+Holding = tuple[Ints | Ordinals, Floats]
 # A word that one of so many units holds, or more, is summed over the windows of all units at once.
 COMMON = 24
 # A word that more than one of so many units hold weighs little: the windows of all units are not searched for it.
 MANY = 128
-# What one of so many units holds, or more, is added to all units at once.
-MOST = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class Postings:
 
     ids: NDArray[np.uint32]
     starts: Ints
-    units: NDArray[np.int32]
+    units: Ordinals
     counts: NDArray[np.uint16]
     lengths: Floats
 
@@ -79,13 +79,13 @@ class Postings:
 
     @classmethod
     def _sorted(
-        cls, ids: NDArray[np.uint32], units: NDArray[np.int32], counts: NDArray[np.uint16], lengths: Floats
+        cls, ids: NDArray[np.uint32], units: Ordinals, counts: NDArray[np.uint16], lengths: Floats
     ) -> "Postings":
         order = np.argsort(ids, kind="stable")
         distinct, starts = np.unique(ids[order], return_index=True)
         return cls(distinct, np.append(starts, len(order)), units[order], counts[order], lengths)
 
-    def holding(self, query: NDArray[np.uint32]) -> list[tuple[NDArray[np.int32], Floats] | None]:
+    def holding(self, query: NDArray[np.uint32]) -> list[tuple[Ordinals, Floats] | None]:
         """For each term the units that hold it, and how often; None for a word that nobody said."""
         places = np.searchsorted(self.ids, query)
         present = places < len(self.ids)
@@ -105,24 +105,49 @@ class Layout:
     """Where sessions begin and end among units that are ordered by session and number."""
 
     starts: Ints
-    session: NDArray[np.int32]
+    session: Ordinals
     # Units that are the only one of their session.
     lonely: Ints
     alone: bool = False
 
     @classmethod
-    def of(cls, sessions: NDArray[np.int32], *, alone: bool) -> "Layout":
+    def of(cls, sessions: Ordinals, *, alone: bool) -> "Layout":
         """Sessions are runs of one ordinal; `alone`: every unit is a session of its own."""
         changes = np.ones(len(sessions), np.bool_)
         if not alone:
             changes[1:] = sessions[1:] != sessions[:-1]
-        starts, session = np.flatnonzero(changes), (np.cumsum(changes) - 1).astype(np.int32)
+        starts, session = np.flatnonzero(changes), np.cumsum(changes, dtype=np.int32) - np.int32(1)
+        if np.array_equal(session, sessions):
+            session = sessions
         return cls(starts, session, starts[np.diff(np.append(starts, len(sessions))) == 1], alone)
+
+    @property
+    def ends(self) -> Ints:
+        """Behind the last unit of each session."""
+        return np.append(self.starts[1:], len(self.session))
 
     @property
     def lengths(self) -> Ints:
         """How many units each session has."""
         return np.diff(self.starts, append=len(self.session))
+
+    def windows(self, units: Ints | Ordinals, reach: int) -> tuple[Ordinals, Ordinals]:
+        """The first and the last unit of the window of each of these."""
+        session = self.session.take(units)
+        first = np.maximum(units - reach, self.starts.take(session))
+        last = np.minimum(units + reach, self.ends.take(session) - 1)
+        return first.astype(np.int32), last.astype(np.int32)
+
+    def of_sessions(self, values: Floats, units: Ints | slice) -> Floats:
+        """For each of these units the one of its session, which has one of these values."""
+        if not isinstance(units, slice):
+            return values.take(self.session.take(units))
+        first, last = units.start or 0, (len(self.session) if units.stop is None else units.stop) - 1
+        if last < first:
+            return np.empty(0, np.float32)
+        some = slice(self.session[first], self.session[last] + 1)
+        starts = np.maximum(self.starts[some], first)
+        return np.repeat(values[some], np.diff(starts, append=last + 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,32 +156,32 @@ class Words:
 
     Row i of the parts is unit `places[i]`, or none if that is negative (None: unit i). `room`: for each unit its place
     on an axis on which sessions lie so far apart that no window reaches into the next; `units`: what stands there, -1
-    for nothing; `filled`: where something stands.
+    for nothing.
     """
 
     parts: tuple[Postings, ...]
-    places: Ints | None
+    places: Ordinals | None
     layout: Layout
     constants: Constants
     lengths: Floats
     turn: Floats
     window: Floats
     session: Floats
-    room: Ints
-    units: Ints
-    filled: NDArray[np.bool_]
+    room: Ordinals
+    units: Ordinals
 
     @classmethod
     def of(cls, parts: Sequence[Postings], layout: Layout, constants: Constants, order: Ints | None = None) -> "Words":
         """`order`: for each unit its row in the parts (None: as they stand)."""
-        c, lengths, places = constants, np.concatenate([part.lengths for part in parts]), None
+        c, places = constants, None
+        lengths = np.concatenate([part.lengths for part in parts]) if len(parts) > 1 else parts[0].lengths
         if order is not None:
-            places = np.full(len(lengths), -1)
-            places[order] = np.arange(len(order))
+            places = np.full(len(lengths), -1, np.int32)
+            places[order] = np.arange(len(order), dtype=np.int32)
             lengths = lengths[order]
-        room = np.arange(len(lengths)) + c.reach * (1 + layout.session.astype(np.int64))
-        units = np.full(len(lengths) + c.reach * (1 + len(layout.starts)), -1)
-        units[room] = np.arange(len(lengths))
+        room = np.arange(len(lengths), dtype=np.int32) + c.reach * (1 + layout.session)
+        units = np.full(len(lengths) + c.reach * (1 + len(layout.starts)), -1, np.int32)
+        units[room] = np.arange(len(lengths), dtype=np.int32)
         axis = np.zeros(len(units), np.float32)
         axis[room] = lengths
         windows = _windows(axis, c.reach)[room]
@@ -172,7 +197,6 @@ class Words:
             _norm(of_sessions, c.session_slope, c.session_pivot, c.saturation),
             room,
             units,
-            units >= 0,
         )
 
     def holding(self, query: NDArray[np.uint32]) -> Iterator[Holding]:
@@ -192,9 +216,12 @@ class Words:
             if self.places is not None:
                 rows = self.places[rows]
                 rows, often = rows[rows >= 0], often[rows >= 0]
+                if (rows[1:] < rows[:-1]).any():
+                    order = np.argsort(rows, kind="stable")
+                    rows, often = rows[order], often[order]
             yield rows, often
 
-    def window_counts(self, units: Ints | NDArray[np.int32], counts: Floats, axis: Floats) -> tuple[Ints, Floats]:
+    def window_counts(self, units: Ints | Ordinals, counts: Floats, axis: Floats) -> Holding:
         """The units whose windows hold a term that these units hold, and how often. `axis` is zeros, and is again."""
         places, reach = self.room[units], self.constants.reach
         if len(units) * COMMON > len(self.turn):
@@ -205,7 +232,7 @@ class Words:
             return held, sums[held]
         around = [places + distance for distance in range(-reach, reach + 1)]
         for some in around:
-            axis[some] += counts
+            np.add.at(axis, some, counts)
         found, often = [], []
         for some in around:
             # What was taken once is zero.
@@ -217,28 +244,6 @@ class Words:
         at, sums = self.units[np.concatenate(found)], np.concatenate(often)
         return at[at >= 0], sums[at >= 0]
 
-    def spread(self, units: Ints | NDArray[np.int32], counts: Floats) -> NDArray[np.uint16]:
-        """How often a term is said at each place of the axis, of the units that hold it."""
-        axis = np.zeros(len(self.units), np.uint16)
-        axis[self.room[units]] = counts
-        return axis
-
-    def reached(self, units: Ints | NDArray[np.int32], axis: NDArray[np.uint16]) -> int:
-        """How many units have a term in their windows that these units hold; `axis`: of spread()."""
-        reach = self.constants.reach
-        if len(units) * MOST > len(self):
-            said = axis > 0
-            near = said.copy()
-            for distance in range(1, reach + 1):
-                near[distance:] |= said[:-distance]
-                near[:-distance] |= said[distance:]
-        else:
-            near, places = np.zeros(len(axis), np.bool_), self.room[units]
-            for distance in range(-reach, reach + 1):
-                near[places + distance] = True
-        near &= self.filled
-        return int(np.count_nonzero(near))
-
     def __len__(self) -> int:
         return len(self.turn)
 
@@ -246,11 +251,49 @@ class Words:
 _NOWHERE = (np.empty(0, np.int64), np.empty(0, np.float32))
 
 
-class _Frequent(NamedTuple):
-    """How often a term that many hold is said at each place of the axis, and what it weighs in windows."""
+class _Runs(NamedTuple):
+    """The sessions that hold a term, where their units begin among those that hold it, and how often each holds it."""
 
-    axis: NDArray[np.uint16]
+    sessions: Ordinals
+    starts: Ints
+    counts: Floats
+
+    @classmethod
+    def of(cls, layout: Layout, units: Ints | Ordinals, counts: Floats) -> "_Runs":
+        session = layout.session.take(units)
+        is_first = np.ones(len(units), np.bool_)
+        np.not_equal(session[1:], session[:-1], out=is_first[1:])
+        starts = np.flatnonzero(is_first)
+        return cls(session[starts], starts, np.add.reduceat(counts, starts))
+
+    def windows(self, layout: Layout, units: Ints | Ordinals, reach: int) -> int:
+        """In how many windows the term is."""
+        if not len(units):
+            return 0
+        first, last = units[self.starts], units[np.append(self.starts[1:], len(units)) - 1]
+        before = np.minimum(first - layout.starts[self.sessions], reach)
+        after = np.minimum(layout.ends[self.sessions] - 1 - last, reach)
+        # Between two units of a session all windows have it, or those within reach of either.
+        between = np.minimum(np.diff(units), 2 * reach + 1)
+        of_others = np.minimum(first[1:] - last[:-1], 2 * reach + 1)
+        return int(before.sum() + after.sum() + len(first) + between.sum() - of_others.sum())
+
+
+class _Frequent(NamedTuple):
+    """A term that many hold: the units that do, ascending, how often each does, and what it weighs in windows."""
+
+    units: Ordinals
+    counts: Floats
     idf: float
+
+    def said(self, first: Ordinals, last: Ordinals) -> Floats:
+        """How often it is said from one unit to another."""
+        at, after = np.searchsorted(self.units, first), np.searchsorted(self.units, last, "right")
+        said = np.zeros(len(first), np.float32)
+        while (within := np.flatnonzero(at < after)).size:
+            said[within] += self.counts[at[within]]
+            at[within] += 1
+        return said
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,27 +314,20 @@ class Shares:
 def shares(words: Words, held: Sequence[Holding]) -> Shares:
     """The shares of a query's distinct terms; `held`: of each the units that hold it, and how often."""
     layout, c = words.layout, words.constants
-    turn, window = np.zeros((2, len(words)), np.float32)
-    session, axis = np.zeros(len(layout.starts), np.float32), np.zeros(len(words.units), np.float32)
+    session = np.zeros(len(layout.starts), np.float32)
+    turn, window, axis = arrays.zeros(len(words), len(words), len(words.units))
     of_turns, of_sessions, of_windows, common = 0.0, 0.0, 0.0, []
     for units, counts in held:
-        if len(units) * MOST > len(words):
-            often = np.zeros_like(turn)
-            often[units] = counts
-            of_turns += _add(turn, slice(None), often, words.turn, c, holding=len(units))
-            sums = np.add.reduceat(often, layout.starts)
-        else:
-            of_turns += _add(turn, units, counts, words.turn, c, holding=len(units))
-            sums = np.bincount(layout.session[units], weights=counts, minlength=len(session))
-        having = np.flatnonzero(sums > 0)
-        of_sessions += _add(session, having, sums[having].astype(np.float32), words.session, c, holding=len(having))
+        of_turns += _add(turn, units, counts, words.turn, c, holding=len(units))
+        runs = _Runs.of(layout, units, counts)
+        of_sessions += _add(session, runs.sessions, runs.counts, words.session, c, holding=len(runs.sessions))
         if len(units) * MANY > len(words):
-            said = words.spread(units, counts)
-            common.append(_Frequent(said, _idf(len(words), words.reached(units, said))))
-            of_windows += common[-1].idf
+            idf = _idf(len(words), runs.windows(layout, units, c.reach))
+            common.append(_Frequent(units.astype(np.int32, copy=False), counts, idf))
+            of_windows += idf
         else:
-            reached, sums = words.window_counts(units, counts, axis)
-            of_windows += _add(window, reached, sums, words.window, c, holding=len(reached))
+            reached, often = words.window_counts(units, counts, axis)
+            of_windows += _add(window, reached, often, words.window, c, holding=len(reached))
     turn /= np.float32(max(of_turns, 1e-9))
     session *= _told(session, c) / np.float32(max(of_sessions, 1e-9))
     whole = np.float32(max(of_windows, 1e-9))
@@ -304,12 +340,10 @@ def shares(words: Words, held: Sequence[Holding]) -> Shares:
 def windows_at(words: Words, shares: Shares, places: Ints) -> Floats:
     """The shares of the windows of these units."""
     c, found = words.constants, np.zeros(len(places), np.float32)
-    around = [words.room[places] + distance for distance in range(-c.reach, c.reach + 1)]
-    for axis, idf in shares.common:
-        sums = np.zeros(len(places), np.float32)
-        for some in around:
-            sums += axis[some]
-        found += np.float32(idf * (c.saturation + 1)) * sums / (sums + words.window[places])
+    first, last = words.layout.windows(places, c.reach)
+    for term in shares.common:
+        sums = term.said(first, last)
+        found += np.float32(term.idf * (c.saturation + 1)) * sums / (sums + words.window[places])
     if words.layout.lonely.size:
         found[np.isin(places, words.layout.lonely)] = 0
     return shares.window[places] + found / shares.whole
@@ -333,10 +367,10 @@ def coverage(words: Words, held: Iterable[Holding]) -> Coverage:
             continue
         reached, often = words.window_counts(units, counts, axis)
         weights[1] += _add(window, reached, often, words.window, words.constants, holding=len(reached))
-        sums = np.bincount(layout.session[units], weights=counts, minlength=len(session))
-        having = np.flatnonzero(sums > 0)
-        often = sums[having].astype(np.float32)
-        weights[2] += _add(session, having, often, words.session, words.constants, holding=len(having))
+        runs = _Runs.of(layout, units, counts)
+        weights[2] += _add(
+            session, runs.sessions, runs.counts, words.session, words.constants, holding=len(runs.sessions)
+        )
     whole = [np.float32(max(weight, 1e-9)) for weight in weights]
     turn /= whole[0]
     if layout.alone:
@@ -355,7 +389,7 @@ def _told(session: Floats, c: Constants) -> np.float32:
 
 def _add(
     shares: Floats,
-    units: Ints | NDArray[np.int32] | slice,
+    units: Ints | Ordinals,
     counts: Floats,
     norms: Floats,
     c: Constants,
@@ -365,7 +399,7 @@ def _add(
     """Add what a term weighs to these units, of which so many hold it; its idf."""
     idf = _idf(len(shares), holding)
     if holding:
-        shares[units] += np.float32(idf * (c.saturation + 1)) * counts / (counts + norms[units])
+        np.add.at(shares, units, np.float32(idf * (c.saturation + 1)) * counts / (counts + norms.take(units)))
     return idf
 
 

@@ -8,7 +8,7 @@ several days, such as a journey, is told in pieces. A session that others only f
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,27 +70,36 @@ class Moments:
         beside = np.repeat(overlap, np.diff(np.append(starts, len(times)))).astype(np.float32)
         return cls(tuple(levels), beside)
 
-    def coverage(self, holding: Iterable[tuple[Places, Floats]], c: Constants) -> Floats:
-        """What the hour, the day and the week of each unit add to its score, as much of the query as they hold.
+    def hours(self, holding: Iterable[tuple[Places, Floats]], c: Constants) -> Floats:
+        """What each hour adds to the score of what was said in it, with its day and its week: as much of the query as
+        they hold. `at()` tells of which units.
 
         `holding`: for each term of the query the units that hold it, and how often.
         """
         said, gains = list(holding), [np.zeros(len(level.norms), np.float32) for level in self.levels]
         whole = [0.0] * len(gains)
         for start in range(0, len(said), _TERMS_AT_ONCE):
-            terms = said[start : start + _TERMS_AT_ONCE]
-            rows = np.repeat(np.arange(len(terms)), [len(units) for units, _ in terms])
-            at, counts = np.concatenate([units for units, _ in terms]), np.concatenate([often for _, often in terms])
+            held = np.array([
+                np.bincount(self.levels[0].of.take(units), weights=often, minlength=len(gains[0]))
+                for units, often in said[start : start + _TERMS_AT_ONCE]
+            ])  # fmt: skip
             for place, level in enumerate(self.levels):
-                held = _held(rows, level.of[at], counts, (len(terms), len(level.norms)))
-                gains[place] += _gains(held, level.norms, c)
-                whole[place] += float(held.idf.sum())
-                rows, at, counts = held.rows, held.slots, held.counts
-        added = np.zeros(len(self.levels[-1].norms), np.float32)
-        for gain, idf, level in zip(reversed(gains), reversed(whole), reversed(self.levels), strict=True):
-            added = (added + gain * np.float32(level.weight * _told(gain, c) / max(idf, 1e-9)))[level.of]
-        added *= self.beside
+                if place:
+                    held = np.add.reduceat(held, np.flatnonzero(np.diff(level.of, prepend=-1)), axis=1)
+                idf = _idf(held)
+                gains[place] += _gains(held, idf, level.norms, c)
+                whole[place] += float(idf.sum())
+        added = np.zeros(1, np.float32)
+        for place in range(len(gains) - 1, -1, -1):
+            gain, level = gains[place], self.levels[place]
+            added = added + gain * np.float32(level.weight * _told(gain, c) / max(whole[place], 1e-9))
+            if place:
+                added = added[level.of]
         return added
+
+    def at(self, hours: Floats, units: Ints | slice) -> Floats:
+        """What these units gain of `hours`, which hours() gave."""
+        return hours.take(self.levels[0].of[units]) * self.beside[units]
 
 
 def _overlap(first: NDArray[np.float64], last: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -112,26 +121,14 @@ def _norms(lengths: NDArray[Any], pivot: float, c: Constants) -> Floats:
     return (c.saturation * (1 - c.moment_slope + c.moment_slope / pivot * lengths)).astype(np.float32)
 
 
-class _Held(NamedTuple):
-    """Which term, a row each, is said in which slot, and how often; and the idf of every term."""
-
-    rows: Ints
-    slots: Ints
-    counts: NDArray[Any]
-    idf: NDArray[np.float64]
+def _idf(held: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each term, a row each, by how many slots, a column each, hold it."""
+    size, holding = held.shape[1], np.count_nonzero(held, axis=1)
+    idf: NDArray[np.float64] = np.log1p((size - holding + 0.5) / (holding + 0.5))
+    return idf
 
 
-def _held(rows: Ints, slots: Ints, counts: NDArray[Any], shape: tuple[int, int]) -> _Held:
-    """Counts of the same term in the same slot added up; `shape`: the number of terms, and of slots."""
-    terms, size = shape
-    sums = np.bincount(rows * size + slots, weights=counts, minlength=terms * size)
-    places = np.flatnonzero(sums)
-    rows, slots = np.divmod(places, size)
-    holding = np.bincount(rows, minlength=terms)
-    return _Held(rows, slots, sums[places], np.log1p((size - holding + 0.5) / (holding + 0.5)))
-
-
-def _gains(held: _Held, norms: Floats, c: Constants) -> Floats:
+def _gains(held: NDArray[np.float64], idf: NDArray[np.float64], norms: Floats, c: Constants) -> Floats:
     """What the terms weigh in each slot, as in a turn (lexical.py)."""
-    weights = held.idf[held.rows] * (c.saturation + 1) * held.counts / (held.counts + norms[held.slots])
-    return np.bincount(held.slots, weights=weights, minlength=len(norms)).astype(np.float32)
+    gains: NDArray[np.float64] = ((idf * (c.saturation + 1))[:, None] * held / (held + norms)).sum(axis=0)
+    return gains.astype(np.float32)

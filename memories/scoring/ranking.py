@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.scoring import dates, language, questions, terms
+from memories.scoring import arrays, dates, language, questions, terms
 from memories.scoring.constants import DEFAULT, Constants
 from memories.scoring.dates import Date
 from memories.scoring.dense import VectorBlock, Vectors
@@ -181,10 +181,11 @@ def _best_of(each: Sequence[Scores]) -> Scores:
 
 
 class Best(NamedTuple):
-    """Some units, in their order, and their scores."""
+    """Some units, in their order, and their scores; where they are not all, what is known of the others."""
 
     places: Ints
     scores: Scores
+    drafts: Sequence["_Draft"] = ()
 
 
 def best(
@@ -209,16 +210,15 @@ def best(
     if sessions:
         some = _with_sessions(units, found, some[best_first(scores.total, 4 * most)])
         scores = _best_of([_score_at(units, draft, some) for draft in drafts])
-    return Best(some, scores)
+    return Best(some, scores, drafts)
 
 
-def at(units: Units, queries: Sequence[Query], places: Ints) -> Best:
-    """The scores of these units, where not all are scored."""
-    some = np.unique(places)
-    drafts = [_draft(units, query) for query in queries]
-    for draft in drafts:
+def with_others(units: Units, found: Best, places: Ints) -> Best:
+    """The same with the scores of these units, where not all are scored."""
+    some = np.union1d(found.places, places)
+    for draft in found.drafts:
         draft.look_at(units, _beside(units, some))
-    return Best(some, _best_of([_score_at(units, draft, some) for draft in drafts]))
+    return Best(some, _best_of([_score_at(units, draft, some) for draft in found.drafts]), found.drafts)
 
 
 def _with_sessions(units: Units, found: NDArray[np.bool_], best: Ints) -> Ints:
@@ -251,27 +251,25 @@ def _context(own: Floats, covered: Coverage, units: Units, held: Sequence[Holdin
     c, best = units.constants, _best_beside(own, units.layout)
     added: Floats = c.neighbour * best + _of_windows(covered.window, c) + c.session * covered.session
     if units.moments is not None:
-        added += units.moments.coverage(held, c)
+        added += units.moments.at(units.moments.hours(held, c), slice(None))
     return added
 
 
-def _best_beside(own: Floats, layout: Layout) -> Floats:
-    """What the better of the units before and after in the session has, 0 or more."""
-    best = np.empty_like(own)
-    np.maximum(own[:-2], own[2:], out=best[1:-1])
-    # The first and the last of a session have one beside them, or none.
-    first, last = layout.starts, layout.starts + layout.lengths - 1
-    alone = first == last
-    best[first] = np.where(alone, 0, own[np.minimum(first + 1, len(own) - 1)])
-    best[last] = np.where(alone, 0, own[np.maximum(last - 1, 0)])
-    np.maximum(best, 0, out=best)
+def _best_beside(own: Floats, layout: Layout, start: int = 0) -> Floats:
+    """What the better of the units before and after in the session has, 0 or more; `own`: of the units from `start`."""
+    within = slice(*np.searchsorted(layout.starts, [start + 1, start + len(own)]))
+    first = layout.starts[within] - start
+    best, after = np.zeros_like(own), own[1:].copy()
+    np.maximum(own[:-1], 0, out=best[1:])
+    best[first] = after[first - 1] = 0
+    np.maximum(best[:-1], after, out=best[:-1])
     return best
 
 
 @dataclass(slots=True, eq=False)
 class _Draft:
-    """What is known of all units. `own`: of their words, and `around`: of sessions, moments and dates, both exact.
-    `near`: exact where it is `exact`, else whatever was estimated.
+    """What is known of all units. `own`: of their words, exact. `near`: exact where it is `exact`, else whatever was
+    estimated. `hours`: what each adds, where that counts. `room`: for the scores of all.
 
     Of a million units each array takes longer to get from the system than to fill: there are few.
     """
@@ -279,9 +277,10 @@ class _Draft:
     query: Query
     shares: Shares
     own: Floats
-    around: Floats
+    hours: Floats | None
     near: Floats
     exact: NDArray[np.bool_]
+    room: Floats
 
     def look_at(self, units: Units, places: Ints) -> None:
         """Make the nearness of these exact."""
@@ -301,24 +300,40 @@ class _Draft:
         self.near = near
 
     def totals(self, units: Units) -> Floats:
-        """The scores of all, as far as they are known."""
-        total = self.own + self.near
-        beside = None if self.query.tells else _best_beside(total, units.layout)
-        total += self.around
-        if beside is not None:
-            for start in range(0, len(total), _AT_ONCE):
-                total[start : start + _AT_ONCE] += self.rare_windows_at(units, slice(start, start + _AT_ONCE))
-            beside *= np.float32(units.constants.neighbour)
-            total += beside
+        """The scores of all, as far as they are known. Those of before are lost."""
+        total = self.room
+        for start in range(0, len(total), _AT_ONCE):
+            some = slice(start, min(start + _AT_ONCE, len(total)))
+            # With the units before and after them.
+            first = max(0, start - 1)
+            known = self.own[first : some.stop + 1] + self.near[first : some.stop + 1]
+            these = slice(start - first, some.stop - first)
+            total[some] = known[these] + self.around(units, some)
+            if not self.query.tells:
+                total[some] += self.rare_windows_at(units, some)
+                beside = _best_beside(known, units.layout, first)[these]
+                total[some] += np.float32(units.constants.neighbour) * beside
         return total
 
     def totals_at(self, units: Units, places: Ints) -> Floats:
         """The same of some."""
-        total = self.own[places] + self.near[places] + self.around[places]
+        total = self.own[places] + self.near[places] + self.around(units, places)
         if not self.query.tells:
             total += self.rare_windows_at(units, places)
             total += np.float32(units.constants.neighbour) * _neighbours(units, self, places)
         return total
+
+    def around(self, units: Units, places: Ints | slice) -> Floats:
+        """What sessions, moments and dates add to these, exact."""
+        c, query = units.constants, self.query
+        added = np.zeros_like(self.own[places])
+        if not query.tells:
+            added += units.layout.of_sessions(np.float32(c.session) * self.shares.session, places)
+            if units.moments is not None and self.hours is not None:
+                added += units.moments.at(self.hours, places)
+        if units.times is not None and query.dates:
+            added += query.turn_date_scores(units.times[places], c)
+        return added
 
     def rare_windows_at(self, units: Units, places: Ints | slice) -> Floats:
         """What the windows of these add, without the words that many hold."""
@@ -329,14 +344,7 @@ def _draft(units: Units, query: Query) -> _Draft:
     c, vectors = units.constants, units.vectors
     held = list(units.words.holding(query.terms)) if len(units) else []
     found = shares(units.words, held)
-    if query.tells:
-        around = np.zeros(len(units), np.float32)
-    else:
-        around = np.repeat(np.float32(c.session) * found.session, units.layout.lengths)
-        if units.moments is not None:
-            around += units.moments.coverage(held, c)
-    if units.times is not None and query.dates:
-        around += query.turn_date_scores(units.times, c)
+    hours = None if query.tells or units.moments is None else units.moments.hours(held, c)
     far: Ints | slice = slice(None)
     if vectors is not None and query.vector is not None:
         far = vectors.far(query.language)
@@ -345,7 +353,8 @@ def _draft(units: Units, query: Query) -> _Draft:
     own = np.square(found.turn, out=found.turn)
     own *= np.float32(c.lexical)
     own[far] += unembedded
-    return _Draft(query, found, own, around, np.zeros(len(units), np.float32), np.zeros(len(units), np.bool_))
+    near, room = arrays.zeros(len(units), len(units))
+    return _Draft(query, found, own, hours, near, np.zeros(len(units), np.bool_), room)
 
 
 def _candidates(units: Units, draft: _Draft, allowed: NDArray[np.bool_], most: int) -> NDArray[np.bool_] | None:
@@ -371,7 +380,7 @@ def _by_signs(
     query = draft.query
     assert query.vector is not None  # noqa: S101 - _candidates() has looked
     doubt = SURE * vectors.noise
-    draft.estimate(vectors.estimates(query.vector, query.language))
+    vectors.estimate(query.vector, query.language, out=draft.near)
     total = _allowed(draft.totals(units), allowed)
     best = _about_the_best(total, max(4 * LOOKED_AT, 2 * most))
     if not len(best):
@@ -449,14 +458,25 @@ def _last_of_the_best(units: Units, draft: _Draft, best: Ints, most: int) -> flo
     return float(np.partition(totals, -rank)[-rank])
 
 
-def _about_the_best(total: Floats, count: int) -> Ints:
+def highest(values: NDArray[np.floating[Any]], count: int) -> Ints:
+    """Places of so many of the highest values that are finite, and of those that equal the last of these."""
+    some = _about_the_best(values, 4 * count + 8 * len(values) // SAMPLE)
+    if len(some) < count:
+        some = np.flatnonzero(np.isfinite(values))
+    if len(some) > count:
+        some = some[values[some] >= np.partition(values[some], -count)[-count]]
+    return some
+
+
+def _about_the_best(total: NDArray[np.floating[Any]], count: int) -> Ints:
     """Places of about so many of the highest, by a sample."""
     step = max(1, len(total) // SAMPLE)
     sample = total[::step]
     rank = min(len(sample), max(1, count // step))
     least = np.partition(sample, -rank)[-rank] if len(sample) else 0
     some = np.flatnonzero(total >= least)
-    return some[np.isfinite(total[some])]
+    found: Ints = some[np.isfinite(total[some])]
+    return found
 
 
 def _score_at(units: Units, draft: _Draft, places: Ints) -> Scores:
@@ -464,7 +484,7 @@ def _score_at(units: Units, draft: _Draft, places: Ints) -> Scores:
     c, query = units.constants, draft.query
     draft.look_at(units, places)
     vector, lexical = draft.near[places], draft.own[places]
-    around = draft.around[places]
+    around = draft.around(units, places)
     if not query.tells:
         around += _of_windows(windows_at(units.words, draft.shares, places), c)
         about = vector + lexical + around + c.neighbour * _neighbours(units, draft, places)

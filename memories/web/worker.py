@@ -25,7 +25,6 @@ from memories.telemetry.families import note_request
 from memories.web.connection import Connection, Process
 from memories.web.front import Answer, Environ, RequestBuffer
 from memories.web.threads import Threads
-from memoryhub import allocator
 
 LOOK_SECONDS = 0.5
 # What is loaded late is loaded so long after the start: it must not delay the first answers.
@@ -55,7 +54,6 @@ class LoopWorker(Worker):  # type: ignore[misc]
         self._yields = 0
 
     def run(self) -> None:
-        allocator.use_one_arena()
         self.loop = uvloop.new_event_loop()
         asyncio.set_event_loop(self.loop)
         try:

@@ -79,15 +79,11 @@ def test_a_rare_word_is_counted_as_a_common_one_is(common: int, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("many", [0, 10**9])
-@pytest.mark.parametrize("most", [0, 10**9])
-def test_shares_are_the_coverage_however_many_hold_a_word(
-    most: int, many: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shares_are_the_coverage_however_many_hold_a_word(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["tea", "one", "tea tea", "three", "tea", "five", "tea", "tea", "eight tea", "nine", "ten", "tea"]
     layout = Layout.of(np.array([0, 0, 0, 0, 1, 1, 2, 3, 3, 3, 3, 3], np.int32), alone=False)
     words = Words.of([Postings.of(packed(texts))], layout, DEFAULT)
     held = list(words.holding(terms.count("tea ten zeppelin").ids))
-    monkeypatch.setattr("memories.scoring.lexical.MOST", most)
     monkeypatch.setattr("memories.scoring.lexical.MANY", many)
     found, whole = shares(words, held), coverage(words, held)
     assert len(found.common) == (2 if many else 0)
@@ -114,6 +110,28 @@ def test_terms_in_two_parts_are_those_of_one() -> None:
     for one, other in ((whole.turn, parted.turn), (whole.window, parted.window), (whole.session, parted.session)):
         assert one == pytest.approx(other, rel=1e-6)
         assert one.any()
+
+
+def test_a_word_of_many_is_counted_whatever_the_order_of_those_who_hold_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memories.scoring.lexical.MANY", 10**9)
+    texts, sessions = ["tea", "mug", "tea tea", "tea", "kettle", "tea"], np.array([0, 0, 0, 1, 1, 1], np.int32)
+    query, layout = terms.count("tea").ids, Layout.of(sessions, alone=False)
+    # The first three units stand last in the parts.
+    parts = [Postings.of(packed(texts[3:])), Postings.of(packed(texts[:3]))]
+    words = Words.of(parts, layout, DEFAULT, np.array([3, 4, 5, 0, 1, 2]))
+    held = list(words.holding(query))
+    assert held[0][0].tolist() == [0, 2, 3, 5]
+    found = shares(words, held)
+    assert windows_at(words, found, np.arange(6)) == pytest.approx(coverage(words, held).window, rel=1e-6)
+
+
+def test_each_unit_has_what_its_session_has() -> None:
+    layout = Layout.of(np.array([0, 0, 1, 2, 2, 2, 3], np.int32), alone=False)
+    values = np.array([1, 2, 3, 4], np.float32)
+    whole = layout.of_sessions(values, np.arange(7))
+    assert whole.tolist() == [1, 1, 2, 3, 3, 3, 4]
+    for some in (slice(None), slice(0, 7), slice(1, 5), slice(4, 5), slice(6, 7), slice(3, 3)):
+        assert layout.of_sessions(values, some).tolist() == whole[some].tolist()
 
 
 def test_units_that_were_not_counted_yet_hold_nothing() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.scoring.constants import DEFAULT, Constants
-from memories.scoring.ranking import Query, Scores, best_first, query_texts, score, sessions
+from memories.scoring.ranking import SAMPLE, Query, Scores, best_first, highest, query_texts, score, sessions
 from tests.each import each
 from tests.scoring.stores import PLAIN, floats, units
 
@@ -173,3 +173,27 @@ def test_extreme_texts_have_a_finite_score(text: str) -> None:
 
 def _is_finite(found: Scores) -> None:
     assert all(np.isfinite(part).all() for part in found)
+
+
+def test_the_highest_values_and_all_that_equal_the_last_of_them() -> None:
+    values = np.array([3.0, -np.inf, 1.0, 2.0, 2.0, 0.0])
+    assert highest(values, 1).tolist() == [0]
+    assert highest(values, 2).tolist() == [0, 3, 4]
+    assert highest(values, 9).tolist() == [0, 2, 3, 4, 5]
+    assert highest(np.full(3, -np.inf), 2).tolist() == []
+
+
+@pytest.mark.parametrize("where", ["last", "first", "spread", "alone"])
+def test_the_highest_of_very_many_are_exact(where: str) -> None:
+    size, most = 8 * SAMPLE, 50
+    values = np.arange(size, dtype=np.float64)
+    if where == "first":
+        values = values[::-1].copy()
+    elif where == "spread":
+        np.random.default_rng(3).shuffle(values)
+    elif where == "alone":
+        # No sample sees them.
+        values[:] = -np.inf
+        values[1 : 8 * most : 8] = np.arange(most)
+    expected = np.sort(np.argsort(values)[-most:])
+    assert highest(values, most).tolist() == expected.tolist()
