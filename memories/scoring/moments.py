@@ -23,7 +23,7 @@ Places = NDArray[np.int64] | NDArray[np.int32]
 # and weeks begin on Monday, and by what.
 _LEVELS = ((0.0, 3_600.0), (0.0, 24.0), (3.0, 7.0))
 # Terms of the query that are looked at together: bounds the memory of a long query.
-_TERMS_AT_ONCE = 64
+_TERMS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
