@@ -34,7 +34,7 @@ FLOOR = 0.1
 # Without a query so many of the newest are told, unless the budget is to be filled.
 NEWEST = 20
 # Turns of tools and systems are found by searches only: nobody vouches for them.
-RECALLED_ROLES = (Role.USER, Role.ASSISTANT)
+RECALLED_ROLES = frozenset((Role.USER, Role.ASSISTANT))
 # A turn repeats facts whose texts make up so much of it, and says nothing else if they make up so much.
 SAME_SHARE, WHOLE_SHARE = 0.4, 0.8
 # Tokens of the shortest line, what a line has beside its text at least, and about what it shows of the longest text.
@@ -285,7 +285,7 @@ def _latest_statement(by_default: str, *, as_of: bool) -> str:
 
 def _outside(index: TurnIndex, window: OpenWindow) -> NDArray[np.bool_]:
     """Turns of the conversation that are not in the window."""
-    outside = index.said_by(RECALLED_ROLES)
+    outside = index.said_by(RECALLED_ROLES).copy()
     if window.session:
         there = index.turns_of(window.session)
         outside[there] &= ~np.isin(index.numbers[there], list(window.numbers))

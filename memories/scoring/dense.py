@@ -126,7 +126,8 @@ class Rows:
         numbers = np.empty((len(self), columns[-1].stop), np.int8)
         steps, closeness = np.empty((2, len(blocks), len(self)), np.float32)
         moved = np.zeros(len(blocks), np.float32)
-        planes = np.empty((columns[-1].stop // bits.WORD if signs else 0, len(self)), np.uint64)
+        words = sum(bits.words_of(block.dimensions) for block in blocks)
+        planes = np.empty((words if signs else 0, len(self)), np.uint64)
         for start in range(0, len(self), _AT_ONCE):
             places = np.arange(start, min(start + _AT_ONCE, len(self)))
             of_blocks = []
@@ -135,7 +136,7 @@ class Rows:
                 turned = bits.turned(rows)
                 numbers[places, there], steps[at, places], apart = levels.of_unit(turned)
                 moved[at] = max(moved[at], np.float32(apart))
-                of_blocks.append(turned > 0)
+                of_blocks.append(turned)
             if signs:
                 planes[:, places] = np.concatenate([bits.packed(one) for one in of_blocks])
         means = np.concatenate([one.means for one in centred.centred], axis=1)

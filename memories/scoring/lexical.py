@@ -138,17 +138,6 @@ class Layout:
         last = np.minimum(units + reach, self.ends.take(session) - 1)
         return first.astype(np.int32), last.astype(np.int32)
 
-    def of_sessions(self, values: Floats, units: Ints | slice) -> Floats:
-        """For each of these units the one of its session, which has one of these values."""
-        if not isinstance(units, slice):
-            return values.take(self.session.take(units))
-        first, last = units.start or 0, (len(self.session) if units.stop is None else units.stop) - 1
-        if last < first:
-            return np.empty(0, np.float32)
-        some = slice(self.session[first], self.session[last] + 1)
-        starts = np.maximum(self.starts[some], first)
-        return np.repeat(values[some], np.diff(starts, append=last + 1))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Words:

@@ -8,7 +8,7 @@ several days, such as a journey, is told in pieces. A session that others only f
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,18 +34,37 @@ class Slots:
     of them; `weight`: the most that it adds to a score.
     """
 
-    of: Ints
+    of: NDArray[np.int32]
     norms: Floats
     weight: float
 
 
+class Stretches(NamedTuple):
+    """What the units of a session that follow each other have alike: a value from each start to the next."""
+
+    starts: Ints
+    values: Floats
+    size: int
+
+    def at(self, units: Ints | slice) -> Floats:
+        """The values of these units, or of all from one to another."""
+        if not isinstance(units, slice):
+            return self.values.take(np.searchsorted(self.starts, units, "right") - 1)
+        first, end, _ = units.indices(self.size)
+        some = slice(max(0, int(np.searchsorted(self.starts, first, "right")) - 1), np.searchsorted(self.starts, end))
+        return np.repeat(self.values[some], np.diff(np.maximum(self.starts[some], first), append=end))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """The hours of a person's units, the days of these and the weeks of those; `beside`: 1 for units of sessions that
-    overlap with another, else 0."""
+    """The hours of a person's units, the days of these and the weeks of those.
+
+    `starts`: where a session, or an hour of it, begins; `beside`: of each whether the session overlaps with another.
+    """
 
     levels: tuple[Slots, ...]
-    beside: Floats
+    starts: Ints
+    beside: NDArray[np.bool_]
 
     @classmethod
     def of(cls, times: NDArray[np.float64], starts: Ints, lengths: Floats, c: Constants) -> "Moments | None":
@@ -66,13 +85,16 @@ class Moments:
         ):
             at, of = np.unique(np.floor_divide(at + early, long), return_inverse=True)
             told = np.bincount(of, weights=told, minlength=len(at))
-            levels.append(Slots(of.astype(np.int64), _norms(told, pivot, c), weight))
-        beside = np.repeat(overlap, np.diff(np.append(starts, len(times)))).astype(np.float32)
-        return cls(tuple(levels), beside)
+            levels.append(Slots(of.astype(np.int32), _norms(told, pivot, c), weight))
+        begins, hours = np.zeros(len(times), np.bool_), levels[0].of
+        begins[starts] = True
+        begins[1:] |= hours[1:] != hours[:-1]
+        stretches = np.flatnonzero(begins)
+        return cls(tuple(levels), stretches, overlap[np.searchsorted(starts, stretches, "right") - 1])
 
-    def hours(self, holding: Iterable[tuple[Places, Floats]], c: Constants) -> Floats:
-        """What each hour adds to the score of what was said in it, with its day and its week: as much of the query as
-        they hold. `at()` tells of which units.
+    def added(self, holding: Iterable[tuple[Places, Floats]], c: Constants) -> Floats:
+        """What each of `starts` adds to the score of the units from there on: as much of the query as their hour, its
+        day and its week hold.
 
         `holding`: for each term of the query the units that hold it, and how often.
         """
@@ -93,13 +115,8 @@ class Moments:
         for place in range(len(gains) - 1, -1, -1):
             gain, level = gains[place], self.levels[place]
             added = added + gain * np.float32(level.weight * _told(gain, c) / max(whole[place], 1e-9))
-            if place:
-                added = added[level.of]
-        return added
-
-    def at(self, hours: Floats, units: Ints | slice) -> Floats:
-        """What these units gain of `hours`, which hours() gave."""
-        return hours.take(self.levels[0].of[units]) * self.beside[units]
+            added = added.take(level.of if place else level.of.take(self.starts))
+        return added * self.beside
 
 
 def _overlap(first: NDArray[np.float64], last: NDArray[np.float64]) -> NDArray[np.bool_]:

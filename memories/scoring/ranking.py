@@ -16,7 +16,7 @@ from memories.scoring.dense import VectorBlock, Vectors
 from memories.scoring.halves import Halves
 from memories.scoring.language import Language
 from memories.scoring.lexical import Coverage, Holding, Layout, Postings, Shares, Words, coverage, shares, windows_at
-from memories.scoring.moments import Moments
+from memories.scoring.moments import Moments, Stretches
 from memories.scoring.questions import subject, tells
 from memories.scoring.relative_dates import Period
 
@@ -30,7 +30,7 @@ LOOKED_AT = 256
 # If signs leave a larger share of all, they tell little, and the levels of all are read; if those do, all vectors are.
 SIGNS_SHARE, LEVELS_SHARE = 1 / 12, 1 / 4
 # By so many standard deviations an estimate may be too low.
-SURE = 2.5
+SURE = 3.0
 # Of the best by an estimate so many more than are wanted, and a quarter, are looked at.
 SPARE = 32
 # Of a session that may be among the best.
@@ -251,7 +251,7 @@ def _context(own: Floats, covered: Coverage, units: Units, held: Sequence[Holdin
     c, best = units.constants, _best_beside(own, units.layout)
     added: Floats = c.neighbour * best + _of_windows(covered.window, c) + c.session * covered.session
     if units.moments is not None:
-        added += units.moments.at(units.moments.hours(held, c), slice(None))
+        added += Stretches(units.moments.starts, units.moments.added(held, c), len(units)).at(slice(None))
     return added
 
 
@@ -269,7 +269,7 @@ def _best_beside(own: Floats, layout: Layout, start: int = 0) -> Floats:
 @dataclass(slots=True, eq=False)
 class _Draft:
     """What is known of all units. `own`: of their words, exact. `near`: exact where it is `exact`, else whatever was
-    estimated. `hours`: what each adds, where that counts. `room`: for the scores of all.
+    estimated. `around`: what their sessions and moments add, where these count. `room`: for the scores of all.
 
     Of a million units each array takes longer to get from the system than to fill: there are few.
     """
@@ -277,7 +277,7 @@ class _Draft:
     query: Query
     shares: Shares
     own: Floats
-    hours: Floats | None
+    around: Stretches | None
     near: Floats
     exact: NDArray[np.bool_]
     room: Floats
@@ -308,7 +308,7 @@ class _Draft:
             first = max(0, start - 1)
             known = self.own[first : some.stop + 1] + self.near[first : some.stop + 1]
             these = slice(start - first, some.stop - first)
-            total[some] = known[these] + self.around(units, some)
+            total[some] = known[these] + self.around_at(units, some)
             if not self.query.tells:
                 total[some] += self.rare_windows_at(units, some)
                 beside = _best_beside(known, units.layout, first)[these]
@@ -317,22 +317,17 @@ class _Draft:
 
     def totals_at(self, units: Units, places: Ints) -> Floats:
         """The same of some."""
-        total = self.own[places] + self.near[places] + self.around(units, places)
+        total = self.own[places] + self.near[places] + self.around_at(units, places)
         if not self.query.tells:
             total += self.rare_windows_at(units, places)
             total += np.float32(units.constants.neighbour) * _neighbours(units, self, places)
         return total
 
-    def around(self, units: Units, places: Ints | slice) -> Floats:
+    def around_at(self, units: Units, places: Ints | slice) -> Floats:
         """What sessions, moments and dates add to these, exact."""
-        c, query = units.constants, self.query
-        added = np.zeros_like(self.own[places])
-        if not query.tells:
-            added += units.layout.of_sessions(np.float32(c.session) * self.shares.session, places)
-            if units.moments is not None and self.hours is not None:
-                added += units.moments.at(self.hours, places)
-        if units.times is not None and query.dates:
-            added += query.turn_date_scores(units.times[places], c)
+        added = np.zeros_like(self.own[places]) if self.around is None else self.around.at(places)
+        if units.times is not None and self.query.dates:
+            added += self.query.turn_date_scores(units.times[places], units.constants)
         return added
 
     def rare_windows_at(self, units: Units, places: Ints | slice) -> Floats:
@@ -344,7 +339,13 @@ def _draft(units: Units, query: Query) -> _Draft:
     c, vectors = units.constants, units.vectors
     held = list(units.words.holding(query.terms)) if len(units) else []
     found = shares(units.words, held)
-    hours = None if query.tells or units.moments is None else units.moments.hours(held, c)
+    around = None
+    if not query.tells:
+        of_sessions = np.float32(c.session) * found.session
+        around = Stretches(units.layout.starts, of_sessions, len(units))
+        if moments := units.moments:
+            values = around.at(moments.starts) + moments.added(held, c)
+            around = Stretches(moments.starts, values, len(units))
     far: Ints | slice = slice(None)
     if vectors is not None and query.vector is not None:
         far = vectors.far(query.language)
@@ -354,7 +355,7 @@ def _draft(units: Units, query: Query) -> _Draft:
     own *= np.float32(c.lexical)
     own[far] += unembedded
     near, room = arrays.zeros(len(units), len(units))
-    return _Draft(query, found, own, hours, near, np.zeros(len(units), np.bool_), room)
+    return _Draft(query, found, own, around, near, np.zeros(len(units), np.bool_), room)
 
 
 def _candidates(units: Units, draft: _Draft, allowed: NDArray[np.bool_], most: int) -> NDArray[np.bool_] | None:
@@ -484,7 +485,7 @@ def _score_at(units: Units, draft: _Draft, places: Ints) -> Scores:
     c, query = units.constants, draft.query
     draft.look_at(units, places)
     vector, lexical = draft.near[places], draft.own[places]
-    around = draft.around(units, places)
+    around = draft.around_at(units, places)
     if not query.tells:
         around += _of_windows(windows_at(units.words, draft.shares, places), c)
         about = vector + lexical + around + c.neighbour * _neighbours(units, draft, places)

@@ -290,7 +290,7 @@ _GUARDS: tuple[tuple[Any, str, Any], ...] = (
     (WriteTrust, "__init__", _as_user),
     (uploads, "cut_blocks", _as_it_is),
     (uploads, "mentioned", _always(False)),
-    (recalled_turns, "RECALLED_ROLES", (*recalled_turns.RECALLED_ROLES, Role.TOOL)),
+    (recalled_turns, "RECALLED_ROLES", recalled_turns.RECALLED_ROLES | {Role.TOOL}),
 )
 
 

@@ -125,15 +125,6 @@ def test_a_word_of_many_is_counted_whatever_the_order_of_those_who_hold_it(monke
     assert windows_at(words, found, np.arange(6)) == pytest.approx(coverage(words, held).window, rel=1e-6)
 
 
-def test_each_unit_has_what_its_session_has() -> None:
-    layout = Layout.of(np.array([0, 0, 1, 2, 2, 2, 3], np.int32), alone=False)
-    values = np.array([1, 2, 3, 4], np.float32)
-    whole = layout.of_sessions(values, np.arange(7))
-    assert whole.tolist() == [1, 1, 2, 3, 3, 3, 4]
-    for some in (slice(None), slice(0, 7), slice(1, 5), slice(4, 5), slice(6, 7), slice(3, 3)):
-        assert layout.of_sessions(values, some).tolist() == whole[some].tolist()
-
-
 def test_units_that_were_not_counted_yet_hold_nothing() -> None:
     postings = Postings.of([b"", *packed(["tea", ""]), b""])
     assert postings.lengths.tolist() == [0, 1, 0, 0]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from memories.scoring.constants import DEFAULT
-from memories.scoring.moments import Moments
+from memories.scoring.moments import Moments, Stretches
 from memories.scoring.ranking import Query, Units, score
 from tests.each import each
 from tests.scoring.stores import units
@@ -57,7 +57,7 @@ def test_which_sessions_run_beside_another(spans: list[tuple[int, int]], beside:
     times = np.array([float(moment) for span in spans for moment in span])
     starts = np.arange(0, len(times), 2)
     found = Moments.of(times, starts, np.ones(len(times), np.float32), DEFAULT)
-    told = [False] * len(spans) if found is None else (found.beside[::2] > 0).tolist()
+    told = [False] * len(spans) if found is None else found.beside[np.searchsorted(found.starts, starts)].tolist()
     assert told == beside
 
 
@@ -65,12 +65,19 @@ def test_what_is_told_in_one_hour_alone_says_nothing_of_when() -> None:
     texts, times = ["regatta", "tea", "milk", "mug"], [0.0, 120.0, 60.0, 180.0]
     store = units(texts, [0, 0, 1, 1], times=times)
     assert store.moments is not None
-    hours = store.moments.hours(store.words.holding(Query.of("regatta").terms), DEFAULT)
-    assert store.moments.at(hours, slice(None)).tolist() == [0, 0, 0, 0]
+    assert store.moments.added(store.words.holding(Query.of("regatta").terms), DEFAULT).tolist() == [0, 0]
 
 
 def test_of_no_terms_and_of_unknown_ones_nothing_is_added() -> None:
     store = a_phone(told_on=3)
     assert store.moments is not None
     for query in ("", "zeppelin"):
-        assert not store.moments.hours(store.words.holding(Query.of(query).terms), DEFAULT).any()
+        assert not store.moments.added(store.words.holding(Query.of(query).terms), DEFAULT).any()
+
+
+def test_what_units_have_alike_is_told_of_some_of_them_as_of_all() -> None:
+    alike = Stretches(np.array([0, 2, 3, 6]), np.array([1, 2, 3, 4], np.float32), 7)
+    whole = alike.at(np.arange(7))
+    assert whole.tolist() == [1, 1, 2, 3, 3, 3, 4]
+    for some in (slice(None), slice(0, 7), slice(1, 5), slice(4, 5), slice(6, 7), slice(3, 3)):
+        assert alike.at(some).tolist() == whole[some].tolist()
