@@ -38,7 +38,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """The terms of n units, by term: the units that hold `ids[i]` are `units[starts[i]:starts[i + 1]]`."""
+    """The terms of n units, by term: the units that hold `ids[i]`, ascending, are `units[starts[i]:starts[i + 1]]`."""
 
     ids: NDArray[np.uint32]
     starts: Ints
@@ -81,7 +81,8 @@ class Postings:
     def _sorted(
         cls, ids: NDArray[np.uint32], units: Ordinals, counts: NDArray[np.uint16], lengths: Floats
     ) -> "Postings":
-        order = np.argsort(ids, kind="stable")
+        # By term, then by unit; no unit has a term twice.
+        order = np.argsort(ids.astype(np.uint64) << np.uint64(32) | units.astype(np.uint64))
         distinct, starts = np.unique(ids[order], return_index=True)
         return cls(distinct, np.append(starts, len(order)), units[order], counts[order], lengths)
 

@@ -125,6 +125,27 @@ def test_a_word_of_many_is_counted_whatever_the_order_of_those_who_hold_it(monke
     assert windows_at(words, found, np.arange(6)) == pytest.approx(coverage(words, held).window, rel=1e-6)
 
 
+def test_terms_that_were_joined_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memories.scoring.lexical.MANY", 10**9)
+    texts, sessions = ["tea", "mug", "tea tea", "tea", "kettle", "tea"], np.array([0, 0, 0, 1, 1, 1], np.int32)
+    query, layout = terms.count("tea").ids, Layout.of(sessions, alone=False)
+    # Sessions that grew: the second part has the last unit of each, the first of nobody any more.
+    parts = [Postings.of(packed([*texts[:2], *texts[3:5], "tea"])), Postings.of(packed([texts[2], texts[5]]))]
+    joined = Postings.joined(parts, [np.array([0, 1, 3, 4, -1]), np.array([2, 5])], 6)
+    whole, grown = (Words.of([one], layout, DEFAULT) for one in (Postings.of(packed(texts)), joined))
+    assert [units.tolist() for units, _ in grown.holding(query)] == [[0, 2, 3, 5]]
+    one, other = coverage(whole, whole.holding(query)), coverage(grown, grown.holding(query))
+    found = shares(grown, list(grown.holding(query)))
+    for right, told in (
+        (one.turn, other.turn),
+        (one.session, other.session),
+        (one.window, other.window),
+        (one.window, windows_at(grown, found, np.arange(6))),
+    ):
+        assert told == pytest.approx(right, rel=1e-6)
+        assert right.any()
+
+
 def test_units_that_were_not_counted_yet_hold_nothing() -> None:
     postings = Postings.of([b"", *packed(["tea", ""]), b""])
     assert postings.lengths.tolist() == [0, 1, 0, 0]
