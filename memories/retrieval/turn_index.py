@@ -22,6 +22,7 @@ from memories.retrieval import turn_drafts, turn_files, turn_rows
 from memories.retrieval.cache import FOR_EVER, Patience, Source, indexes
 from memories.retrieval.turn_files import Progress
 from memories.retrieval.turn_rows import SPEAKERS, Ids, TurnRows, Wanted
+from memories.scoring import arrays
 from memories.scoring.constants import DEFAULT
 from memories.scoring.dense import Vectors
 from memories.scoring.lexical import Layout, Words
@@ -249,8 +250,7 @@ class TurnIndex:
         return len(self.session_of)
 
     def _array(self, name: str) -> Any:
-        arrays = [getattr(part.rows, name) for part in self.parts]
-        whole = np.concatenate(arrays) if len(arrays) > 1 else arrays[0]
+        whole = arrays.in_a_row([getattr(part.rows, name) for part in self.parts])
         return whole if self.order is None else whole[self.order]
 
 

@@ -6,17 +6,33 @@ takes to fill them. So large pieces are asked for in pages of 2 MiB, and a proce
 
 import mmap
 import weakref
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+Kind = TypeVar("Kind", bound=np.generic)
 # From so many bytes on a piece of memory comes from the system, in whole pages; so many of those are kept.
 _LARGE, _PAGE, _KEPT = 4 << 20, 2 << 20, 32 << 20
 
+# Without a lock: what is collected while one is held may give a piece back.
 _kept: list[mmap.mmap] = []
+
+
+def in_a_row(parts: Sequence[NDArray[Kind]]) -> NDArray[Kind]:
+    """One after the other; of one part that itself, and no copy."""
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def run_starts(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Where a value stands that differs from the one before."""
+    is_first = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=is_first[1:])
+    return np.flatnonzero(is_first)
 
 
 def zeros(*sizes: int) -> list[Floats]:

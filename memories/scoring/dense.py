@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.scoring import bits, halves, levels, means
+from memories.scoring import arrays, bits, halves, levels, means
 from memories.scoring.bits import Bits
 from memories.scoring.constants import Constants
 from memories.scoring.halves import Halves
@@ -224,7 +224,7 @@ class Vectors:
         order: NDArray[np.int64] | None = None,
     ) -> "Vectors":
         """Of rows that were read in several parts. They are shared: nothing of them is copied."""
-        codes = np.concatenate([part.codes for part in parts]) if len(parts) > 1 else parts[0].codes
+        codes = arrays.in_a_row([part.codes for part in parts])
         counts = np.bincount(codes, minlength=1 + len(LANGUAGES)).tolist()
         sums = np.sum([part.sums for part in parts], axis=0)
         each = []

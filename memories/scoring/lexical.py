@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 # Of as many as there are units: half of what Ints take.
 Ordinals = NDArray[np.int32]
 # The units that hold a term, ascending, and how often.
-Holding = tuple[Ints | Ordinals, Floats]
+Holding = tuple[Ordinals, Floats]
 # A word that one of so many units holds, or more, is summed over the windows of all units at once.
 COMMON = 24
 # A word that more than one of so many units hold weighs little: the windows of all units are not searched for it.
@@ -114,25 +114,17 @@ class Layout:
     @classmethod
     def of(cls, sessions: Ordinals, *, alone: bool) -> "Layout":
         """Sessions are runs of one ordinal; `alone`: every unit is a session of its own."""
-        changes = np.ones(len(sessions), np.bool_)
-        if not alone:
-            changes[1:] = sessions[1:] != sessions[:-1]
-        starts, session = np.flatnonzero(changes), np.cumsum(changes, dtype=np.int32) - np.int32(1)
-        if np.array_equal(session, sessions):
-            session = sessions
-        return cls(starts, session, starts[np.diff(np.append(starts, len(sessions))) == 1], alone)
+        starts = np.arange(len(sessions)) if alone else arrays.run_starts(sessions)
+        lengths, ordinals = np.diff(starts, append=len(sessions)), np.arange(len(starts), dtype=np.int32)
+        session = sessions if np.array_equal(sessions[starts], ordinals) else np.repeat(ordinals, lengths)
+        return cls(starts, session, starts[lengths == 1], alone)
 
     @property
     def ends(self) -> Ints:
         """Behind the last unit of each session."""
         return np.append(self.starts[1:], len(self.session))
 
-    @property
-    def lengths(self) -> Ints:
-        """How many units each session has."""
-        return np.diff(self.starts, append=len(self.session))
-
-    def windows(self, units: Ints | Ordinals, reach: int) -> tuple[Ordinals, Ordinals]:
+    def windows(self, units: Ints, reach: int) -> tuple[Ordinals, Ordinals]:
         """The first and the last unit of the window of each of these."""
         session = self.session.take(units)
         first = np.maximum(units - reach, self.starts.take(session))
@@ -164,7 +156,7 @@ class Words:
     def of(cls, parts: Sequence[Postings], layout: Layout, constants: Constants, order: Ints | None = None) -> "Words":
         """`order`: for each unit its row in the parts (None: as they stand)."""
         c, places = constants, None
-        lengths = np.concatenate([part.lengths for part in parts]) if len(parts) > 1 else parts[0].lengths
+        lengths = arrays.in_a_row([part.lengths for part in parts])
         if order is not None:
             places = np.full(len(lengths), -1, np.int32)
             places[order] = np.arange(len(order), dtype=np.int32)
@@ -201,8 +193,7 @@ class Words:
             if not units:
                 yield _NOWHERE
                 continue
-            rows = np.concatenate(units) if len(units) > 1 else units[0]
-            often = np.concatenate(counts) if len(counts) > 1 else counts[0]
+            rows, often = arrays.in_a_row(units), arrays.in_a_row(counts)
             if self.places is not None:
                 rows = self.places[rows]
                 rows, often = rows[rows >= 0], often[rows >= 0]
@@ -211,7 +202,7 @@ class Words:
                     rows, often = rows[order], often[order]
             yield rows, often
 
-    def window_counts(self, units: Ints | Ordinals, counts: Floats, axis: Floats) -> Holding:
+    def window_counts(self, units: Ordinals, counts: Floats, axis: Floats) -> tuple[Ints | Ordinals, Floats]:
         """The units whose windows hold a term that these units hold, and how often. `axis` is zeros, and is again."""
         places, reach = self.room[units], self.constants.reach
         if len(units) * COMMON > len(self.turn):
@@ -238,7 +229,7 @@ class Words:
         return len(self.turn)
 
 
-_NOWHERE = (np.empty(0, np.int64), np.empty(0, np.float32))
+_NOWHERE = (np.empty(0, np.int32), np.empty(0, np.float32))
 
 
 class _Runs(NamedTuple):
@@ -249,14 +240,12 @@ class _Runs(NamedTuple):
     counts: Floats
 
     @classmethod
-    def of(cls, layout: Layout, units: Ints | Ordinals, counts: Floats) -> "_Runs":
+    def of(cls, layout: Layout, units: Ordinals, counts: Floats) -> "_Runs":
         session = layout.session.take(units)
-        is_first = np.ones(len(units), np.bool_)
-        np.not_equal(session[1:], session[:-1], out=is_first[1:])
-        starts = np.flatnonzero(is_first)
+        starts = arrays.run_starts(session)
         return cls(session[starts], starts, np.add.reduceat(counts, starts))
 
-    def windows(self, layout: Layout, units: Ints | Ordinals, reach: int) -> int:
+    def windows(self, layout: Layout, units: Ordinals, reach: int) -> int:
         """In how many windows the term is."""
         if not len(units):
             return 0
@@ -313,7 +302,7 @@ def shares(words: Words, held: Sequence[Holding]) -> Shares:
         of_sessions += _add(session, runs.sessions, runs.counts, words.session, c, holding=len(runs.sessions))
         if len(units) * MANY > len(words):
             idf = _idf(len(words), runs.windows(layout, units, c.reach))
-            common.append(_Frequent(units.astype(np.int32, copy=False), counts, idf))
+            common.append(_Frequent(units, counts, idf))
             of_windows += idf
         else:
             reached, often = words.window_counts(units, counts, axis)
@@ -347,10 +336,9 @@ def coverage(words: Words, held: Iterable[Holding]) -> Coverage:
     idf = ln(1 + (N − df + 0.5) / (df + 0.5)) over the N turns, windows and sessions. Only what holds a word is touched.
     """
     layout, size = words.layout, len(words)
-    turn, window = np.zeros((2, size), np.float32)
+    turn, window, axis = arrays.zeros(size, size, len(words.units))
     session = np.zeros(len(layout.starts), np.float32)
     weights = [0.0, 0.0, 0.0]
-    axis = np.zeros(len(words.units), np.float32)
     for units, counts in held if size else ():
         weights[0] += _add(turn, units, counts, words.turn, words.constants, holding=len(units))
         if layout.alone:

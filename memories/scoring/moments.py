@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memories.scoring import arrays
 from memories.scoring.constants import Constants
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-# Places of units, as postings hold them.
-Places = NDArray[np.int64] | NDArray[np.int32]
+Ordinals = NDArray[np.int32]
 # Hours of seconds, days of hours, weeks of days: what is added before it is divided, because 1970 began on a Thursday
 # and weeks begin on Monday, and by what.
 _LEVELS = ((0.0, 3_600.0), (0.0, 24.0), (3.0, 7.0))
@@ -34,7 +34,7 @@ class Slots:
     of them; `weight`: the most that it adds to a score.
     """
 
-    of: NDArray[np.int32]
+    of: Ordinals
     norms: Floats
     weight: float
 
@@ -86,15 +86,11 @@ class Moments:
             at, of = np.unique(np.floor_divide(at + early, long), return_inverse=True)
             told = np.bincount(of, weights=told, minlength=len(at))
             levels.append(Slots(of.astype(np.int32), _norms(told, pivot, c), weight))
-        begins, hours = np.zeros(len(times), np.bool_), levels[0].of
-        begins[starts] = True
-        begins[1:] |= hours[1:] != hours[:-1]
-        stretches = np.flatnonzero(begins)
+        stretches = np.union1d(starts, arrays.run_starts(levels[0].of))
         return cls(tuple(levels), stretches, overlap[np.searchsorted(starts, stretches, "right") - 1])
 
-    def added(self, holding: Iterable[tuple[Places, Floats]], c: Constants) -> Floats:
-        """What each of `starts` adds to the score of the units from there on: as much of the query as their hour, its
-        day and its week hold.
+    def added(self, holding: Iterable[tuple[Ordinals, Floats]], c: Constants) -> Stretches:
+        """What their hour, its day and its week add to the scores of units: as much of the query as these hold.
 
         `holding`: for each term of the query the units that hold it, and how often.
         """
@@ -107,7 +103,7 @@ class Moments:
             ])  # fmt: skip
             for place, level in enumerate(self.levels):
                 if place:
-                    held = np.add.reduceat(held, np.flatnonzero(np.diff(level.of, prepend=-1)), axis=1)
+                    held = np.add.reduceat(held, arrays.run_starts(level.of), axis=1)
                 idf = _idf(held)
                 gains[place] += _gains(held, idf, level.norms, c)
                 whole[place] += float(idf.sum())
@@ -116,7 +112,7 @@ class Moments:
             gain, level = gains[place], self.levels[place]
             added = added + gain * np.float32(level.weight * _told(gain, c) / max(whole[place], 1e-9))
             added = added.take(level.of if place else level.of.take(self.starts))
-        return added * self.beside
+        return Stretches(self.starts, added * self.beside, len(self.levels[0].of))
 
 
 def _overlap(first: NDArray[np.float64], last: NDArray[np.float64]) -> NDArray[np.bool_]:

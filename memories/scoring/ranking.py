@@ -223,8 +223,7 @@ def with_others(units: Units, found: Best, places: Ints) -> Best:
 
 def _with_sessions(units: Units, found: NDArray[np.bool_], best: Ints) -> Ints:
     """Also the first units of the sessions of the best."""
-    starts = units.layout.starts
-    ends = np.append(starts[1:], len(units))
+    starts, ends = units.layout.starts, units.layout.ends
     for session in np.unique(units.layout.session[best]).tolist():
         found[starts[session] : min(ends[session], starts[session] + MOST_OF_SESSION)] = True
     return np.flatnonzero(found)
@@ -251,7 +250,7 @@ def _context(own: Floats, covered: Coverage, units: Units, held: Sequence[Holdin
     c, best = units.constants, _best_beside(own, units.layout)
     added: Floats = c.neighbour * best + _of_windows(covered.window, c) + c.session * covered.session
     if units.moments is not None:
-        added += Stretches(units.moments.starts, units.moments.added(held, c), len(units)).at(slice(None))
+        added += units.moments.added(held, c).at(slice(None))
     return added
 
 
@@ -343,9 +342,9 @@ def _draft(units: Units, query: Query) -> _Draft:
     if not query.tells:
         of_sessions = np.float32(c.session) * found.session
         around = Stretches(units.layout.starts, of_sessions, len(units))
-        if moments := units.moments:
-            values = around.at(moments.starts) + moments.added(held, c)
-            around = Stretches(moments.starts, values, len(units))
+        if units.moments is not None:
+            added = units.moments.added(held, c)
+            around = added._replace(values=around.at(added.starts) + added.values)
     far: Ints | slice = slice(None)
     if vectors is not None and query.vector is not None:
         far = vectors.far(query.language)
@@ -530,7 +529,7 @@ def sessions(total: Floats, session: NDArray[np.int32], c: Constants) -> Session
 
     Turns that are not there, or score below zero, add nothing: a short session is not held to a mean of few.
     """
-    starts = np.flatnonzero(np.diff(session, prepend=-1))
+    starts = arrays.run_starts(session)
     order = np.lexsort((np.arange(len(total)), -total, session))
     ends = np.append(starts[1:], len(total))
     added = np.zeros(len(starts), np.float32)

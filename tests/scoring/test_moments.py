@@ -65,14 +65,14 @@ def test_what_is_told_in_one_hour_alone_says_nothing_of_when() -> None:
     texts, times = ["regatta", "tea", "milk", "mug"], [0.0, 120.0, 60.0, 180.0]
     store = units(texts, [0, 0, 1, 1], times=times)
     assert store.moments is not None
-    assert store.moments.added(store.words.holding(Query.of("regatta").terms), DEFAULT).tolist() == [0, 0]
+    assert store.moments.added(store.words.holding(Query.of("regatta").terms), DEFAULT).values.tolist() == [0, 0]
 
 
 def test_of_no_terms_and_of_unknown_ones_nothing_is_added() -> None:
     store = a_phone(told_on=3)
     assert store.moments is not None
     for query in ("", "zeppelin"):
-        assert not store.moments.added(store.words.holding(Query.of(query).terms), DEFAULT).any()
+        assert not store.moments.added(store.words.holding(Query.of(query).terms), DEFAULT).values.any()
 
 
 def test_what_units_have_alike_is_told_of_some_of_them_as_of_all() -> None:
